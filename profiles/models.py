@@ -1,0 +1,194 @@
+"""What good looks like: the typed form of the catalogue files and of the expectation they become.
+
+Every value carries where it comes from. A file lists its sources once (``sources: {golden: {text, date}}``) and each
+value names one of them. What a machine lacks by design is written out (``none: true`` with a source); what no source
+tells is left out, and a check that needs it is UNKNOWN, or a warning if the profile lists the check as advisory.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+T = TypeVar("T")
+
+
+class Model(BaseModel):
+    """Frozen, and unknown keys are errors: a misspelt expectation must not be a missing one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Source(Model):
+    """Where a value was read: ``text`` names the publication and version, ``date`` when it was read or published."""
+
+    text: str
+    date: dt.date
+
+
+class Expected(Model, Generic[T]):
+    """A value and the key of its source."""
+
+    value: T
+    source: str
+
+
+class Range(Model):
+    """A number's floor and ceiling, in the unit of the field's name. A floor without a ceiling is not a range."""
+
+    floor: float
+    ceiling: float
+    source: str
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Range:
+        if not 0 <= self.floor <= self.ceiling:
+            raise ValueError(f"floor {self.floor} must lie between 0 and the ceiling {self.ceiling}")
+        return self
+
+
+class GpuModel(Model):
+    """``names``: the exact product strings that NVML prints for this board, newest driver first."""
+
+    board: str  # key of shared board limits, e.g. H100-SXM5-80GB
+    names: Expected[tuple[str, ...]]
+    count: Expected[int]
+    memory_mib: Range
+    ecc: Expected[bool] | None = None
+    memory_repair: Expected[Literal["remapped-rows", "retired-pages", "none"]]
+    power_limit_w: Expected[float] | None = None
+    sm_clock_max_mhz: Expected[float] | None = None
+
+
+class Links(Model):
+    """``nvlinks``: active links per GPU, 0 by design where there are none. ``pairs``: what ``topo -m`` prints.
+
+    ``pairs`` is one cell for all pairs (``NV18``, ``PHB``), a full matrix row by row (``X`` on the diagonal), or None
+    where no capture exists. ``p2p``: what ``topo -p2p r`` prints for every pair; None where not seen.
+    """
+
+    nvlinks: Expected[int] | None = None
+    nvlink_rate_gbps: Expected[float] | None = None
+    pairs: Expected[str | tuple[tuple[str, ...], ...]] | None = None
+    p2p: Expected[str] | None = None
+    pcie_width: Expected[int] | None = None
+    pcie_generation: Expected[int] | None = None
+    fabric: Expected[Literal["none", "hgx", "nvl72"]] | None = None  # hgx: Completed, clique 0 and zero UUID are right
+
+
+class Numa(Model):
+    """``nodes``: NUMA nodes with CPUs. ``gpu_nodes``: node of each GPU by index, or "not exposed" by the platform."""
+
+    nodes: Expected[int] | None = None
+    distance: Expected[int] | None = None
+    gpu_nodes: Expected[tuple[int, ...] | Literal["not exposed"]] | None = None
+
+
+class NetworkCards(Model):
+    """EFA layout of the type: ``cards`` network cards, of which these indices can carry an EFA; 0 EFA means none."""
+
+    cards: Expected[int]
+    efa_max: Expected[int]
+    efa_cards: Expected[tuple[int, ...]]
+    enis_per_card: Expected[int]
+
+
+class Storage(Model):
+    """Instance store disks (count and decimal GB each) and the EBS ceiling of the instance itself."""
+
+    instance_store_count: Expected[int]
+    instance_store_gb: Expected[int] | None = None
+    ebs_iops_max: Expected[int]
+    ebs_throughput_mbps_max: Expected[float]  # MB/s
+
+
+class Needs(Model):
+    """Software the machine needs: Fabric Manager only where there is NVSwitch; the kernel modules it can run."""
+
+    fabric_manager: Expected[bool]
+    kernel_modules: Expected[tuple[Literal["open", "proprietary"], ...]]
+    min_driver: Expected[str] | None = None
+
+
+class BurnIn(Model):
+    """Floors and ceilings per GPU. GB/s decimal and TFLOPS; None where no source gives a number."""
+
+    h2d_gbps: Range | None = None
+    d2h_gbps: Range | None = None
+    gemm_fp16_tflops: Range | None = None
+    gemm_fp32_tflops: Range | None = None
+
+
+class InstanceProfile(Model):
+    """One instance type of one cloud."""
+
+    schema_: Literal["kiln/profile/v1"] = Field(alias="schema")
+    provider: Literal["aws", "alicloud"]
+    instance_type: str
+    architecture: Literal["x86_64", "arm64"]
+    vcpus: Expected[int]
+    memory_gib: Expected[float]
+    sources: dict[str, Source]
+    gpu: GpuModel
+    links: Links
+    numa: Numa
+    network: NetworkCards
+    storage: Storage
+    needs: Needs
+    burn_in: BurnIn = BurnIn()
+    advisory: dict[str, str] = {}  # check id -> why it only warns on this type
+
+    @model_validator(mode="after")
+    def _sources_exist(self) -> InstanceProfile:
+        named = set(_source_keys(self))
+        missing = sorted(named - set(self.sources))
+        if missing:
+            raise ValueError(f"values name sources that the file does not list: {', '.join(missing)}")
+        return self
+
+
+def _source_keys(model: BaseModel) -> list[str]:
+    keys: list[str] = []
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        if name == "source" and isinstance(value, str):
+            keys.append(value)
+        elif isinstance(value, BaseModel):
+            keys.extend(_source_keys(value))
+    return keys
+
+
+class SoftwareProfile(Model):
+    """What the image is meant to carry. None: not pinned, so not judged against a pin."""
+
+    name: str
+    driver: str | None = None  # exact version, or a branch such as "580"
+    cuda: str | None = None  # toolkit version or its major.minor prefix
+    kernel_module: Literal["open", "proprietary"] | None = None
+    source: str = ""
+    date: dt.date | None = None
+
+
+class Expectation(Model):
+    """What one host must be: the profile of its type, overridden by what the stack asked for.
+
+    ``profile`` is None for a type that the catalogue does not have; every check that needs it is then UNKNOWN.
+    ``root`` is the directory below which evidence may have been read: "/" for a real host.
+    """
+
+    instance_type: str
+    profile: InstanceProfile | None = None
+    software: SoftwareProfile = SoftwareProfile(name="unpinned")
+    efa_count: Annotated[int, Field(ge=0)] = 0
+    mig: bool = False
+    persistence: bool = True
+    root: str = "/"
+
+    def source_of(self, key: str) -> str:
+        """The text of a profile source, for findings: ``profile p5.48xlarge (aws-k8s-tester golden, 2026-03-20)``."""
+        if self.profile is None or key not in self.profile.sources:
+            return key
+        source = self.profile.sources[key]
+        return f"profile {self.profile.instance_type} ({source.text}, {source.date})"

@@ -1,0 +1,31 @@
+"""Fixtures for every test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return REPOSITORY
+
+
+def samples_folder() -> Path | None:
+    """The folder of real tool outputs: ``KILN_SAMPLES``, else ``../shared/samples``; None where neither is there."""
+    folder = Path(os.environ.get("KILN_SAMPLES", REPOSITORY.parent / "shared" / "samples"))
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The real tool outputs. In CI they must be there."""
+    folder = samples_folder()
+    if folder is None:
+        raise FileNotFoundError("no samples: set KILN_SAMPLES, or run beside shared/samples")
+    return folder

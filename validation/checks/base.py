@@ -1,0 +1,70 @@
+"""What a check is: one short class, pure, that turns facts and an expectation into findings.
+
+The judge (validation/judge.py) runs it. A check never returns "nothing": no finding is UNKNOWN. It does not catch:
+a missing fact raises FactGapError, a crash is UNKNOWN with its traceback, both set by the judge.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable
+
+from profiles.models import Expectation
+from validation.facts.missing import Missing, Reason
+from validation.facts.store import Facts
+from validation.verdict import FaultClass, Finding, Verdict
+
+
+class Check(abc.ABC):
+    """A check.
+
+    ``id`` is never renamed. ``requires`` are the fact types without which it is UNKNOWN. ``remedy`` is a sentence;
+    ``why`` says what goes wrong otherwise, ``source`` who says so. Both appear in docs/checks.md.
+    """
+
+    id: str
+    title: str
+    why: str
+    source: str
+    remedy: str
+    fault_class: FaultClass
+    requires: tuple[type, ...] = ()
+    needs_profile: bool = True  # False: judged without knowing the instance type
+
+    @abc.abstractmethod
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        """Findings for every subject looked at. Subjects leave the host out: ``GPU3``, ``GPU3/link7`` or ``host``."""
+
+    def finding(
+        self,
+        verdict: Verdict,
+        subject: str,
+        message: str,
+        *,
+        measured: str = "",
+        expected: str = "",
+        source: str = "",
+        fault_class: FaultClass | None = None,
+        remedy: str = "",
+        evidence: str = "",
+    ) -> Finding:
+        """A finding of this check; remedy and fault class are the check's own unless given, and only on trouble."""
+        trouble = verdict in (Verdict.WARN, Verdict.UNKNOWN, Verdict.FAIL)
+        fault = (fault_class or self.fault_class) if verdict is Verdict.FAIL else fault_class
+        return Finding(
+            check=self.id,
+            subject=subject,
+            verdict=verdict,
+            message=message,
+            measured=measured,
+            expected=expected,
+            source=source,
+            remedy=(remedy or self.remedy) if trouble else "",
+            fault_class=fault,
+            evidence=evidence,
+        )
+
+    def missing(self, subject: str, what: str, value: Missing, *, expected: str = "") -> Finding:
+        """The finding for a value that is not there: a fault the driver reports is FAIL, everything else UNKNOWN."""
+        verdict = Verdict.FAIL if value.reason is Reason.FAULT else Verdict.UNKNOWN
+        return self.finding(verdict, subject, f"{what}: {value}", measured=str(value), expected=expected)

@@ -1,0 +1,129 @@
+"""Evidence: what the probe brought home, word for word. It decides nothing.
+
+A bundle is a mapping from item name to :class:`Item`. On disk (``kiln validate --keep-evidence``, ``kiln check``) it is
+a directory with ``manifest.json`` and one text file per item; over the wire it is one JSON line per item.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from profiles.errors import ParseError
+
+SCHEMA = "kiln/evidence/v1"
+
+
+class Outcome(str, enum.Enum):
+    """How gathering one item ended. Only OK has output that may be parsed as a whole."""
+
+    OK = "ok"  # ran to its end, whatever its exit status
+    NOT_FOUND = "not-found"  # no such tool or file
+    TIMEOUT = "timeout"  # killed, or could not be killed
+    DENIED = "denied"  # no permission
+    ERROR = "error"  # the collector itself broke; ``error`` says how
+
+
+@dataclass(frozen=True)
+class Item:
+    """One piece of evidence. ``rc`` is the exit status of a command (None for a file); durations in seconds."""
+
+    name: str
+    source: str  # the command line or the file pattern, as a person would type it
+    outcome: Outcome
+    stdout: str = ""
+    stderr: str = ""
+    rc: int | None = None
+    duration_s: float = 0.0
+    error: str = ""
+    truncated: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**{key: getattr(self, key) for key in self.__dataclass_fields__}, "outcome": self.outcome.value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Item:
+        """Raises ParseError where a field is missing, unknown or of the wrong type."""
+        unknown = set(data) - set(cls.__dataclass_fields__)
+        if unknown or not {"name", "source", "outcome"} <= set(data):
+            raise ParseError("evidence", 0, f"not an evidence item: fields {sorted(data)}")
+        try:
+            return cls(**{**data, "outcome": Outcome(data["outcome"])})
+        except (TypeError, ValueError) as error:
+            raise ParseError("evidence", 0, f"item {data.get('name')!r}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """All evidence of one host, and how it was gathered.
+
+    ``root`` is the KILN_ROOT in effect, ``started`` a UTC ISO time by the host's clock, ``probe`` the digest of the
+    probe that ran. ``complete`` is true only if the end marker arrived and the digest matched: without it, no verdict.
+    """
+
+    host: str
+    items: Mapping[str, Item]
+    root: str = "/"
+    started: str = ""
+    probe: str = ""
+    complete: bool = True
+    notes: tuple[str, ...] = field(default=())
+
+    def write(self, directory: Path) -> None:
+        """Write as a directory: ``manifest.json`` plus ``items/NAME.txt`` (stdout) and ``items/NAME.stderr.txt``."""
+        folder = directory / "items"
+        folder.mkdir(parents=True, exist_ok=True)
+        entries = []
+        for item in self.items.values():
+            (folder / f"{item.name}.txt").write_text(item.stdout, encoding="utf-8", newline="")
+            if item.stderr:
+                (folder / f"{item.name}.stderr.txt").write_text(item.stderr, encoding="utf-8", newline="")
+            entries.append({key: value for key, value in item.to_dict().items() if key not in ("stdout", "stderr")})
+        manifest = {
+            "schema": SCHEMA,
+            "host": self.host,
+            "root": self.root,
+            "started": self.started,
+            "probe": self.probe,
+            "complete": self.complete,
+            "notes": list(self.notes),
+            "items": entries,
+        }
+        (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, directory: Path) -> Bundle:
+        """Read what :meth:`write` wrote. Raises ParseError naming the file that is missing or wrong."""
+        path = directory / "manifest.json"
+        try:
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ParseError("evidence", 0, f"{path}: {error}") from error
+        if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+            raise ParseError("evidence", 0, f"{path}: schema is not {SCHEMA}")
+        items = {}
+        for entry in manifest.get("items", ()):
+            name = str(entry.get("name", ""))
+            if not name or "/" in name or name.startswith("."):
+                raise ParseError("evidence", 0, f"{path}: item name {name!r} is not a plain name")
+            text = directory / "items" / f"{name}.txt"
+            errors = directory / "items" / f"{name}.stderr.txt"
+            try:
+                stdout = text.read_bytes().decode("utf-8", "replace")
+                stderr = errors.read_bytes().decode("utf-8", "replace") if errors.exists() else ""
+            except OSError as error:
+                raise ParseError("evidence", 0, f"{text}: {error}") from error
+            items[name] = Item.from_dict({**entry, "stdout": stdout, "stderr": stderr})
+        return cls(
+            host=str(manifest.get("host", directory.name)),
+            items=items,
+            root=str(manifest.get("root", "")),
+            started=str(manifest.get("started", "")),
+            probe=str(manifest.get("probe", "")),
+            complete=manifest.get("complete") is True,
+            notes=tuple(manifest.get("notes", ())),
+        )

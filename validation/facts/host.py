@@ -1,0 +1,197 @@
+"""The facts about the host around the GPUs: topology, links, kernel log, buses, NICs, disks, software."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from validation.facts.missing import ABSENT, Missing
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """``nvidia-smi topo -m``. ``links[(0, 1)]`` is ``NV18``, ``PHB``, ``SYS``, ...; every ordered pair is there.
+
+    ``numa[0]`` is the NUMA node printed for GPU0; Missing where the platform prints a range (``0-1``) or nothing.
+    ``nic_links`` maps (GPU index, NIC column) to the cell; NIC columns are kept by position, with their label beside.
+    """
+
+    gpus: tuple[int, ...]
+    links: Mapping[Pair, str]
+    cpu_affinity: Mapping[int, frozenset[int] | Missing]
+    numa: Mapping[int, int | Missing]
+    nics: tuple[str, ...] = ()
+    nic_links: Mapping[Pair, str] | Missing = ABSENT
+
+
+@dataclass(frozen=True)
+class P2pMatrix:
+    """``nvidia-smi topo -p2p CAPABILITY``: status per ordered pair: OK, CNS, GNS, TNS, NS, DR, U."""
+
+    capability: str  # r, w, n, a, p
+    gpus: tuple[int, ...]
+    status: Mapping[Pair, str]
+
+
+@dataclass(frozen=True)
+class KernelEvent:
+    """One line of the kernel log that means something.
+
+    ``kind``: ``xid``, ``sxid``, ``fallen-off-bus``, ``api-mismatch``, ``aer``, ``pcie-limited``, ``oom``,
+    ``read-only-fs``, ``soft-lockup``, ``io-error``, ``driver-unknown``. ``code`` is the Xid or SXid number.
+    ``fatal`` is the line's own word (Fatal/Nonfatal) where it has one. ``action`` is what Xid 154 asks for.
+    """
+
+    kind: str
+    line: int
+    text: str
+    code: int | None = None
+    pci_address: str | None = None
+    fatal: bool | None = None
+    action: str | None = None
+    process: str | None = None
+
+
+@dataclass(frozen=True)
+class KernelLog:
+    """The kernel log since boot: its events, and how many lines were read. Zero lines read is not a clean log."""
+
+    events: tuple[KernelEvent, ...]
+    lines: int
+
+
+@dataclass(frozen=True)
+class PciDevice:
+    """One function on the PCI bus. ``dead``: configuration space reads all ones (``rev ff``)."""
+
+    address: str
+    class_id: str  # four hex digits: 0302
+    vendor_id: str
+    device_id: str
+    name: str
+    dead: bool = False
+    link_speed_gts: float | Missing = ABSENT
+    link_speed_max_gts: float | Missing = ABSENT
+    link_width: int | Missing = ABSENT
+    link_width_max: int | Missing = ABSENT
+
+
+@dataclass(frozen=True)
+class PciBus:
+    devices: tuple[PciDevice, ...]
+
+    @property
+    def nvidia_gpus(self) -> tuple[PciDevice, ...]:
+        """VGA (0300) and 3D (0302) controllers of vendor 10de: not audio functions, not NVSwitches (0680)."""
+        return tuple(d for d in self.devices if d.vendor_id == "10de" and d.class_id in ("0300", "0302"))
+
+
+@dataclass(frozen=True)
+class NumaMap:
+    """NUMA nodes from sysfs. ``gpu_node`` maps a PCI address to its node; Missing where the kernel says -1."""
+
+    cpus: Mapping[int, frozenset[int]]
+    distances: Mapping[Pair, int]
+    gpu_node: Mapping[str, int | Missing]
+
+    @property
+    def cpu_nodes(self) -> tuple[int, ...]:
+        """Nodes that have CPUs; memory-only nodes (HBM, GPU memory) are not counted."""
+        return tuple(sorted(node for node, cpus in self.cpus.items() if cpus))
+
+
+@dataclass(frozen=True)
+class EfaNics:
+    """EFA NICs as libfabric sees them: one entry a NIC, however many records each has."""
+
+    nics: tuple[str, ...]
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class RdmaDevice:
+    """One device of ``ibv_devinfo``/``ibstat``. ``link_layer``: InfiniBand, Ethernet, Unspecified (EFA)."""
+
+    name: str
+    vendor_id: str | Missing = ABSENT
+    state: str | Missing = ABSENT
+    link_layer: str | Missing = ABSENT
+    rate_gbps: float | Missing = ABSENT
+    firmware: str | Missing = ABSENT
+
+
+@dataclass(frozen=True)
+class RdmaDevices:
+    devices: tuple[RdmaDevice, ...]
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """One block device: ``kind`` is disk, part, loop, lvm, raid0, ...; size in bytes."""
+
+    name: str
+    kind: str
+    size_bytes: int | Missing = ABSENT
+    model: str = ""
+    serial: str = ""
+    mountpoints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BlockDevices:
+    devices: tuple[BlockDevice, ...]
+
+    @property
+    def instance_store(self) -> tuple[BlockDevice, ...]:
+        """Local NVMe disks, told by model: the index says nothing, EBS and instance store mix freely."""
+        return tuple(d for d in self.devices if d.kind == "disk" and "instance storage" in d.model.lower())
+
+
+@dataclass(frozen=True)
+class CudaToolkits:
+    """Installed CUDA toolkits: full versions by where they were found (``nvcc``, ``/usr/local/cuda-12.6``)."""
+
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A systemd unit as ``systemctl show`` prints it: LoadState, ActiveState, SubState, UnitFileState."""
+
+    name: str
+    load: str
+    active: str
+    sub: str
+    enabled: str = ""
+
+
+@dataclass(frozen=True)
+class DriverModule:
+    """The loaded NVIDIA kernel module, from /proc/driver/nvidia/version. ``open``: the open kernel module."""
+
+    version: str
+    open: bool
+
+
+@dataclass(frozen=True)
+class EfaModule:
+    """The EFA kernel module: loaded or not, and its version where the module says it."""
+
+    loaded: bool
+    version: str | Missing = ABSENT
+
+
+@dataclass(frozen=True)
+class HostInfo:
+    """Who the host says it is. ``root`` is the KILN_ROOT in effect ("/" on a real host)."""
+
+    hostname: str
+    os_id: str
+    os_version: str
+    kernel: str
+    architecture: str
+    boot_id: str
+    instance_id: str | Missing
+    root: str
