@@ -1,0 +1,38 @@
+"""The report as one HTML file that needs nothing else: no script, no font, no image; readable on paper too."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from validation.report import summary
+from validation.report.model import StackReport
+from validation.report.text import line, plain
+
+
+def render(report: StackReport) -> str:
+    """The report as HTML: the verdict, the findings that close the gate, warnings, then everything, host by host."""
+    environment = Environment(
+        loader=PackageLoader("validation.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_shown,
+    )
+    page = environment.get_template("report.html.j2")
+    return page.render(
+        report=report,
+        headline=summary.headline(report),
+        closing=summary.closing(report),
+        warnings=summary.warnings(report),
+        everything=summary.everything,
+        counts=summary.counts,
+        effective=summary.effective,
+        severity=summary.SEVERITY,
+        line=line,
+    )
+
+
+def _shown(value: object) -> object:
+    return plain(value) if type(value) is str else value
