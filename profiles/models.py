@@ -167,6 +167,12 @@ class SoftwareProfile(Model):
     driver: str | None = None  # exact version, or a branch such as "580"
     cuda: str | None = None  # toolkit version or its major.minor prefix
     kernel_module: Literal["open", "proprietary"] | None = None
+    efa_installer: str | None = None
+    aws_ofi_nccl: str | None = None
+    nccl: str | None = None
+    dcgm: str | None = None
+    container_toolkit: str | None = None
+    kernel: str | None = None
     source: str = ""
     date: dt.date | None = None
 
@@ -175,7 +181,8 @@ class Expectation(Model):
     """What one host must be: the profile of its type, overridden by what the stack asked for.
 
     ``profile`` is None for a type that the catalogue does not have; every check that needs it is then UNKNOWN.
-    ``root`` is the directory below which evidence may have been read: "/" for a real host.
+    ``root`` is the directory below which evidence may have been read: "/" for a real host. ``burn_in`` is the level of
+    the burn-in that was asked for; with "none" the burn-in checks do not apply.
     """
 
     instance_type: str
@@ -185,6 +192,7 @@ class Expectation(Model):
     mig: bool = False
     persistence: bool = True
     root: str = "/"
+    burn_in: Literal["none", "quick", "standard", "soak"] = "none"
 
     def source_of(self, key: str) -> str:
         """The text of a profile source, for findings: ``profile p5.48xlarge (aws-k8s-tester golden, 2026-03-20)``."""
