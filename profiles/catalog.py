@@ -1,0 +1,166 @@
+"""The catalogue: one YAML file an instance type, below ``profiles/aws`` and ``profiles/alicloud``.
+
+What belongs to the board and not to the machine (product names, memory, power, clocks) stands once, in
+``profiles/boards/BOARD.yaml``; a type that names that board takes it over, and may override any key. A type may also
+bring everything itself, so that adding one costs one file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from profiles import yamlfile
+from profiles.errors import ConfigError, Problem, ProfileError
+from profiles.models import InstanceProfile, SoftwareProfile
+from profiles.yamlfile import YamlFile
+
+M = TypeVar("M", bound=BaseModel)
+PROVIDERS = ("aws", "alicloud")
+UNPINNED = SoftwareProfile(name="unpinned")
+_HERE = Path(__file__).resolve().parent
+
+
+class Catalog:
+    """A folder with the layout of ``profiles/``. Files are read when asked for, and once."""
+
+    def __init__(self, folder: Path = _HERE) -> None:
+        self._folder = folder
+        self._profiles: dict[str, InstanceProfile] = {}
+
+    def types(self) -> tuple[str, ...]:
+        """The instance types there are, sorted; no file is read."""
+        return tuple(sorted(path.stem for provider in PROVIDERS for path in self._folder.glob(f"{provider}/*.yaml")))
+
+    def load(self, instance_type: str) -> InstanceProfile | None:
+        """The profile of a type; None where the catalogue has none. Raises ProfileError where its file is wrong."""
+        if instance_type not in self._profiles:
+            path = self._path(instance_type)
+            if path is None:
+                return None
+            self._profiles[instance_type] = self._read(path)
+        return self._profiles[instance_type]
+
+    def software_names(self) -> tuple[str, ...]:
+        """The software profiles there are, ``unpinned`` first."""
+        return (UNPINNED.name, *sorted(path.stem for path in self._folder.glob("software/*.yaml")))
+
+    def software(self, name: str) -> SoftwareProfile:
+        """A software profile by name. Raises ConfigError, with the names there are, for an unknown one."""
+        if name == UNPINNED.name:
+            return UNPINNED
+        if name not in self.software_names():
+            known = ", ".join(self.software_names())
+            problem = Problem(
+                "softwareProfile", repr(name), f"one of {known}", _did_you_mean(name, self.software_names())
+            )
+            raise ConfigError("unknown software profile", [problem])
+        source = yamlfile.read(self._folder / "software" / f"{name}.yaml")
+        profile = _validate(SoftwareProfile, source.data, source)
+        _require_name(source, "name", profile.name, name)
+        return profile
+
+    def nearest(self, instance_type: str) -> tuple[str, ...]:
+        """The catalogue's names most like an unknown one, best first, at most three."""
+        return tuple(difflib.get_close_matches(instance_type, self.types(), n=3, cutoff=0.5))
+
+    def _path(self, instance_type: str) -> Path | None:
+        if instance_type not in self.types():  # also keeps "../x" away from the file system
+            return None
+        return next(
+            path for provider in PROVIDERS if (path := self._folder / provider / f"{instance_type}.yaml").is_file()
+        )
+
+    def _read(self, path: Path) -> InstanceProfile:
+        source = yamlfile.read(path)
+        board = self._board(source)
+        if board is None:
+            profile = _validate(InstanceProfile, source.data, source)
+        else:
+            profile = _validate(InstanceProfile, _merge(source, board), source, board)
+        _require_name(source, "instance_type", profile.instance_type, path.stem)
+        _require_name(source, "provider", profile.provider, path.parent.name)
+        return profile
+
+    def _board(self, source: YamlFile) -> YamlFile | None:
+        """The shared file of the board that the type names; None where there is none: it then brings everything."""
+        gpu = source.data.get("gpu")
+        name = gpu.get("board") if isinstance(gpu, dict) else None
+        path = self._folder / "boards" / f"{name}.yaml"
+        return yamlfile.read(path) if isinstance(name, str) and "/" not in name and path.is_file() else None
+
+
+def _merge(source: YamlFile, board: YamlFile) -> dict[str, Any]:
+    """The type's own keys over the board's. Two sources may not share a key: a value must not change its source."""
+    own = source.data.get("sources")
+    shared = set(own if isinstance(own, dict) else ()) & set(board.data.get("sources", {}))
+    if shared:
+        key = sorted(shared)[0]
+        where = source.where(("sources", key))
+        raise ProfileError(f"{where} is also a source of boards/{board.path.name}; rename one of them")
+    return _overlay(board.data, source.data)
+
+
+def _overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        # A value with its source is replaced whole: half of one and half of the other would be nobody's.
+        whole = isinstance(value, dict) and "source" in value
+        merged[key] = _overlay(old, value) if isinstance(old, dict) and isinstance(value, dict) and not whole else value
+    return merged
+
+
+def _validate(model: type[M], data: Mapping[str, Any], *sources: YamlFile) -> M:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        message = f"profile {sources[0].path.name} is wrong"
+        raise ProfileError(message, yamlfile.problems(error, *sources)) from error
+
+
+def _require_name(source: YamlFile, key: str, found: str, expected: str) -> None:
+    if found != expected:
+        problem = Problem(source.where((key,)), repr(found), repr(expected), "The file's place and name say so.")
+        raise ProfileError(f"profile {source.path.name} is wrong", [problem])
+
+
+def _did_you_mean(name: str, names: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"Did you mean {close[0]}?" if close else ""
+
+
+@functools.cache
+def default() -> Catalog:
+    """The catalogue that ships with Kiln."""
+    return Catalog()
+
+
+def load(instance_type: str) -> InstanceProfile | None:
+    """The profile of a type of the shipped catalogue; None where it has none."""
+    return default().load(instance_type)
+
+
+def types() -> tuple[str, ...]:
+    """The instance types of the shipped catalogue, sorted."""
+    return default().types()
+
+
+def software(name: str) -> SoftwareProfile:
+    """A software profile of the shipped catalogue. Raises ConfigError for an unknown name."""
+    return default().software(name)
+
+
+def software_names() -> tuple[str, ...]:
+    """The names that :func:`software` knows."""
+    return default().software_names()
+
+
+def nearest(instance_type: str) -> tuple[str, ...]:
+    """The shipped catalogue's names most like an unknown one, best first."""
+    return default().nearest(instance_type)
