@@ -1,0 +1,63 @@
+"""The driver's own words for not working at all, wherever they stand in an output."""
+
+from __future__ import annotations
+
+import re
+
+from validation.facts.gpu import DriverFault
+from validation.facts.text import lines, pci_address
+
+_HANDLE = re.compile(
+    r"Unable to determine the device handle for (?:GPU|gpu)\s*(?P<index>\d+(?=:\s|\s))?:?\s*"
+    r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])?"
+)
+# In this order: the first that matches names the line. Texts of nvidia-smi, the CUDA runtime and NVML.
+_KINDS = (
+    ("library-mismatch", re.compile(r"Driver/library version mismatch|LIB_RM_VERSION_MISMATCH", re.I)),
+    ("gpu-lost", re.compile(r"Unable to determine the device handle for GPU|GPU is lost|ERROR_GPU_IS_LOST", re.I)),
+    (
+        "not-loaded",
+        re.compile(
+            r"couldn't communicate with the NVIDIA driver|NVIDIA driver is not loaded|Driver Not Loaded"
+            r"|NVML_ERROR_DRIVER_NOT_LOADED|No supported driver|Can't communicate with NVIDIA driver",
+            re.I,
+        ),
+    ),
+    ("no-devices", re.compile(r"^No devices (?:were )?found\.?$", re.I)),
+    (
+        "fabric-not-ready",
+        re.compile(
+            r"system not yet initialized|SYSTEM_NOT_READY|cudaErrorSystemNotReady|CUDA error(?: code)?:? 802\b", re.I
+        ),
+    ),
+    ("not-loaded", re.compile(r"Failed to initialize NVML", re.I)),
+)
+
+
+def find(text: str, source: str) -> tuple[DriverFault, ...]:
+    """Every line of the text in which the driver or its library says that it cannot work, in order, each once."""
+    faults: dict[tuple[str, str], DriverFault] = {}
+    for line in lines(text):
+        stripped = line.strip()
+        if len(stripped) > 400:
+            continue
+        kind = next((kind for kind, pattern in _KINDS if pattern.search(stripped)), None)
+        if kind:
+            fault = DriverFault(source, kind, stripped, _which(stripped) if kind == "gpu-lost" else "")
+            faults.setdefault((kind, fault.gpu), fault)
+    return tuple(faults.values())
+
+
+def first(text: str, source: str) -> DriverFault | None:
+    """The gravest of :func:`find`: one that stops every GPU before one that stops a single one."""
+    found = find(text, source)
+    return next((fault for fault in found if fault.kind != "gpu-lost"), found[0] if found else None)
+
+
+def _which(line: str) -> str:
+    """The GPU a line names: its PCI address, else its index, else nothing."""
+    match = _HANDLE.search(line)
+    address = pci_address(match["address"]) if match and match["address"] else None
+    if address:
+        return address
+    return match["index"] or "" if match else ""

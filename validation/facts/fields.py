@@ -1,0 +1,205 @@
+"""One GPU from raw words: the single place where NVIDIA's fields become typed values.
+
+``nvidia-smi -q -x``, ``-q`` and ``--query-gpu`` print the same fields under different names. Each of their modules maps
+its own names to the keys below and leaves units, sentinels and sums to this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from validation.facts.gpu import Ecc, Fabric, Gpu, PcieLink, RemappedRows, RetiredPages
+from validation.facts.missing import ABSENT, Missing, Reason
+from validation.facts.text import flag, integer, number, pci_value, word
+
+# NVML's names for what holds the clocks down, by bit of nvmlDeviceGetCurrentClocksEventReasons.
+# Source: nvml.h of driver 595, nvmlClocksEventReasons.
+THROTTLE_BITS = {
+    0x1: "gpu_idle",
+    0x2: "applications_clocks_setting",
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x10: "sync_boost",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake_slowdown",
+    0x100: "display_clocks_setting",
+}
+
+
+@dataclass(frozen=True)
+class RawGpu:
+    """The words a tool printed for one GPU, by our key. A key that the tool did not print is not there.
+
+    ``values`` holds one word a key, or several where a count is printed in parts (SRAM, DRAM). ``throttle`` and
+    ``health`` hold the driver's words by NVML's names.
+    """
+
+    tool: str
+    index: int
+    values: Mapping[str, Sequence[str]]
+    throttle: Mapping[str, str] = field(default_factory=dict)
+    health: Mapping[str, str] = field(default_factory=dict)
+    processes: int | Missing = ABSENT
+
+    @property
+    def where(self) -> str:
+        return f"GPU{self.index}"
+
+    def one(self, key: str) -> str | None:
+        found = self.values.get(key)
+        return found[0] if found else None
+
+    def word(self, key: str) -> str | Missing:
+        return word(self.one(key))
+
+    def flag(self, key: str) -> bool | Missing:
+        return flag(self.one(key), self.tool, f"{self.where} {key}")
+
+    def number(self, key: str, unit: str) -> float | Missing:
+        return number(self.one(key), unit, self.tool, f"{self.where} {key}")
+
+    def integer(self, key: str, unit: str = "") -> int | Missing:
+        return integer(self.one(key), self.tool, f"{self.where} {key}", unit)
+
+    def total(self, key: str) -> int | Missing:
+        """The sum of a count printed in parts; see :func:`add`."""
+        return add([integer(part, self.tool, f"{self.where} {key}") for part in self.values.get(key, ())])
+
+
+def add(parts: Sequence[int | Missing]) -> int | Missing:
+    """The sum of the parts that are known.
+
+    Where one part is a fault or could not be read, the sum is only known to be too small: it stands if it is not
+    zero, since more errors than none were counted, and is that Missing otherwise. A part that does not apply to the
+    board counts nothing.
+    """
+    known = [part for part in parts if not isinstance(part, Missing)]
+    missing = [part for part in parts if isinstance(part, Missing)]
+    grave = [part for part in missing if part.reason in (Reason.FAULT, Reason.COULD_NOT_LOOK)]
+    if grave and not sum(known):
+        return grave[0]
+    if known:
+        return sum(known)
+    return missing[0] if missing else ABSENT
+
+
+def throttle_reasons(raw: RawGpu) -> frozenset[str] | Missing:
+    """The active reasons. Missing where the driver prints none of them, or could not read one."""
+    active = set()
+    missing: list[Missing] = []
+    for name, printed in raw.throttle.items():
+        value = flag(printed, raw.tool, f"{raw.where} clock reason {name}")
+        if isinstance(value, Missing):
+            missing.append(value)
+        elif value:
+            active.add(name)
+    grave = [value for value in missing if value.reason in (Reason.FAULT, Reason.COULD_NOT_LOOK)]
+    if grave and not active:
+        return grave[0]
+    if not raw.throttle or len(missing) == len(raw.throttle):
+        return missing[0] if missing else ABSENT
+    return frozenset(active)
+
+
+def throttle_mask(mask: int) -> frozenset[str]:
+    """The names of the bits set; a bit nobody knows is kept by its value."""
+    names = {name for bit, name in THROTTLE_BITS.items() if mask & bit}
+    rest = mask & ~sum(THROTTLE_BITS)
+    return frozenset(names | ({f"bit_0x{rest:x}"} if rest else set()))
+
+
+def _fabric(raw: RawGpu) -> Fabric:
+    health = []
+    summary: str | Missing = ABSENT
+    for key, printed in raw.health.items():
+        value = word(printed)
+        if key == "summary":
+            summary = value
+        elif not isinstance(value, Missing) or value.reason is Reason.FAULT:
+            health.append((key, printed.strip()))
+    return Fabric(
+        state=raw.word("fabric.state"),
+        status=raw.word("fabric.status"),
+        clique_id=raw.integer("fabric.clique_id"),
+        cluster_uuid=raw.word("fabric.cluster_uuid"),
+        health_summary=summary,
+        health=tuple(health),
+    )
+
+
+def _ecc(raw: RawGpu) -> Ecc:
+    return Ecc(
+        enabled=raw.flag("ecc.enabled"),
+        volatile_corrected=raw.total("ecc.volatile_corrected"),
+        volatile_uncorrected=raw.total("ecc.volatile_uncorrected"),
+        aggregate_corrected=raw.total("ecc.aggregate_corrected"),
+        aggregate_uncorrected=raw.total("ecc.aggregate_uncorrected"),
+        sram_threshold_exceeded=raw.flag("ecc.sram_threshold_exceeded"),
+    )
+
+
+def gpu(raw: RawGpu) -> Gpu:
+    """The typed GPU. Raises ParseError naming GPU and field where a word is neither value nor sentinel."""
+    return Gpu(
+        index=raw.index,
+        name=raw.word("name"),
+        uuid=raw.word("uuid"),
+        serial=raw.word("serial"),
+        pci_address=pci_value(raw.one("pci_address"), raw.tool, f"{raw.where} bus id"),
+        architecture=raw.word("architecture"),
+        memory_total_mib=raw.number("memory_total_mib", "MiB"),
+        memory_used_mib=raw.number("memory_used_mib", "MiB"),
+        vbios=raw.word("vbios"),
+        gsp_firmware=raw.word("gsp_firmware"),
+        persistence=raw.flag("persistence"),
+        mig_enabled=raw.flag("mig_enabled"),
+        mig_pending=raw.flag("mig_pending"),
+        compute_mode=raw.word("compute_mode"),
+        virtualization=raw.word("virtualization"),
+        vgpu_license=raw.word("vgpu_license"),
+        ecc=_ecc(raw),
+        remapped_rows=RemappedRows(
+            correctable=raw.integer("remapped_rows.correctable"),
+            uncorrectable=raw.integer("remapped_rows.uncorrectable"),
+            pending=raw.flag("remapped_rows.pending"),
+            failure=raw.flag("remapped_rows.failure"),
+        ),
+        retired_pages=RetiredPages(
+            single_bit=raw.integer("retired_pages.single_bit"),
+            double_bit=raw.integer("retired_pages.double_bit"),
+            pending=raw.flag("retired_pages.pending"),
+        ),
+        fabric=_fabric(raw),
+        pcie=PcieLink(
+            generation=raw.integer("pcie.generation"),
+            generation_max=raw.integer("pcie.generation_max"),
+            width=raw.integer("pcie.width", "x"),
+            width_max=raw.integer("pcie.width_max", "x"),
+            replays=raw.integer("pcie.replays"),
+        ),
+        temperature_c=raw.number("temperature_c", "C"),
+        tlimit_margin_c=raw.number("tlimit_margin_c", "C"),
+        slowdown_c=raw.number("slowdown_c", "C"),
+        power_draw_w=raw.number("power_draw_w", "W"),
+        power_limit_w=raw.number("power_limit_w", "W"),
+        power_limit_default_w=raw.number("power_limit_default_w", "W"),
+        sm_clock_mhz=raw.number("sm_clock_mhz", "MHz"),
+        sm_clock_max_mhz=raw.number("sm_clock_max_mhz", "MHz"),
+        memory_clock_mhz=raw.number("memory_clock_mhz", "MHz"),
+        throttle_reasons=throttle_reasons(raw),
+        recovery_action=raw.word("recovery_action"),
+        processes=raw.processes,
+    )
+
+
+def lost_gpus(gpus: Sequence[Gpu], named: Sequence[str] = ()) -> tuple[str, ...]:
+    """GPUs that the driver lists but has lost: the ones an error text names, and the ones whose own fields say so."""
+    lost = list(named)
+    for one in gpus:
+        fields = (one.name, one.uuid, one.serial, one.memory_total_mib, one.temperature_c, one.vbios)
+        if any(isinstance(value, Missing) and "lost" in value.text.lower() for value in fields):
+            who = one.label if isinstance(one.pci_address, Missing) else one.pci_address
+            lost.append(who)
+    return tuple(dict.fromkeys(lost))
