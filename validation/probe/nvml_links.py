@@ -1,7 +1,7 @@
 """How GPUs are wired, as NVML says it: NVLink, fabric, peer access, PCIe ancestors. Shapes: nvml.py's docstring."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import pynvml
 

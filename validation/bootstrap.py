@@ -1,0 +1,95 @@
+"""The probe as one zip, and the command line that runs it on a host from the connection's own input.
+
+Nothing is written to the host: the zip arrives on standard input and runs from memory. It holds validation/probe and
+the installed, locked ``pynvml``; it is built once per process, always to the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import io
+import shlex
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from profiles.errors import ConfigError
+
+EPOCH = (2020, 1, 1, 0, 0, 0)  # a fixed date in the archive, so that equal content is an equal digest
+
+# Runs with -I (nothing of the caller's environment or directory is imported as root) and -S (no site: faster).
+# No quotes of the shell's and no "!" in it.
+BOOTSTRAP = """\
+import os, sys
+n = int(sys.argv[1])
+b = bytearray()
+while len(b) < n:
+    c = os.read(0, n - len(b))
+    if not c:
+        sys.exit("kiln: the probe did not arrive whole")
+    b += c
+try:
+    f = os.memfd_create("kiln")
+except (AttributeError, OSError):
+    import tempfile
+    f = os.dup(tempfile.TemporaryFile().fileno())
+with open(f, "wb", closefd=False) as h:
+    h.write(b)
+sys.path.insert(0, "/proc/self/fd/%d" % f)
+from validation.probe.main import main
+main(bytes(b), sys.argv[2:])
+"""
+
+NO_PYTHON = "kiln: no python3"
+NO_SUDO = "kiln: no sudo"
+PYTHONS = ("python3", "/usr/libexec/platform-python")
+
+# $0 is the bootstrap, "$@" its arguments. Shell built-ins only: the session's PATH may hold very little.
+SCRIPT = """\
+LC_ALL=C; export LC_ALL
+{check}for p in {pythons}; do
+if command -v "$p" >/dev/null 2>&1; then exec {sudo}"$p" -I -S -c "$0" "$@"; fi
+done
+echo "{no_python}" >&2
+exit 127"""
+SUDO_CHECK = f'if ! command -v sudo >/dev/null 2>&1; then echo "{NO_SUDO}" >&2; exit 127; fi\n'
+
+
+@functools.cache
+def archive() -> bytes:
+    """The zip. Raises ConfigError where nvidia-ml-py is not installed."""
+    spec = importlib.util.find_spec("pynvml")
+    if spec is None or spec.origin is None:
+        raise ConfigError("nvidia-ml-py is not installed", remedy="install Kiln's locked requirements: make setup")
+    probe = Path(__file__).parent / "probe"
+    sources = {"validation/__init__.py": b"", "pynvml.py": Path(spec.origin).read_bytes()}
+    sources |= {f"validation/probe/{path.name}": path.read_bytes() for path in sorted(probe.glob("*.py"))}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
+        for name, source in sorted(sources.items()):
+            target.writestr(zipfile.ZipInfo(name, EPOCH), source, zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()
+
+
+@functools.cache
+def digest() -> str:
+    """What the probe that ran must report as its own digest."""
+    return hashlib.sha256(archive()).hexdigest()
+
+
+def command(user: str, arguments: Sequence[str]) -> str:
+    """The command line for a host: ``python3 -c BOOTSTRAP``, under ``sudo -n`` unless the user is root.
+
+    The login shell only has to run /bin/sh; everything else is quoted.
+    """
+    root = user == "root"
+    script = SCRIPT.format(
+        check="" if root else SUDO_CHECK,
+        pythons=" ".join(PYTHONS),
+        sudo="" if root else "sudo -n ",
+        no_python=NO_PYTHON,
+    )
+    words = ["exec", "/bin/sh", "-c", script, BOOTSTRAP, str(len(archive())), *arguments]
+    return shlex.join(words)

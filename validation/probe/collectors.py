@@ -1,0 +1,95 @@
+"""What is gathered, one entry an item: name, how, and how long it may take.
+
+All entries run at once. A new item is one line here and a parser in validation/facts.
+"""
+
+import json
+import os
+from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+
+from validation.probe import files
+from validation.probe.files import Root
+from validation.probe.process import Task, ToolMissingError, command
+
+MIB = 2**20
+CAP = 4 * MIB  # eight GPUs in "nvidia-smi -q -x" take 0.4 MiB
+LOG_CAP = 16 * MIB
+FILE_S = 5.0
+TOOL_S = 15.0
+LOG_S = 30.0
+# Without persistence mode the first open initialises every GPU, some seconds each; the others wait on its lock.
+GPU_S = 45.0
+TOOL_FOLDERS = ("usr/sbin", "sbin", "opt/amazon/efa/bin", "usr/local/cuda/bin")
+FABRIC_MANAGER = "systemctl show nvidia-fabricmanager -p Id,LoadState,ActiveState,SubState,UnitFileState"
+
+# One way to gather an item: what a person would type, and the task.
+Way = Tuple[str, Task]
+
+
+class Collector(NamedTuple):
+    """``ways`` are tried in turn; ``cap`` bounds each stream, in bytes; ``is_file`` items have no exit status."""
+
+    name: str
+    ways: Sequence[Way]
+    timeout_s: float
+    cap: int
+    is_file: bool = False
+
+
+def environment(root: Root) -> Dict[str, str]:
+    """The session's own environment in the C locale, with the usual tool directories after its PATH.
+
+    They are appended, so that a directory the session puts first stays first, and lie below the root, so that a
+    simulated or captured host never answers with this machine's tools.
+    """
+    path = [os.environ.get("PATH", os.defpath)] + [root.at(folder) for folder in TOOL_FOLDERS]
+    return dict(os.environ, LC_ALL="C", PATH=os.pathsep.join(path))
+
+
+def collectors(root: Root) -> List[Collector]:
+    """The table. The first way that is there and succeeds makes the item; else the last one tried."""
+    tools = environment(root)
+
+    def file(name: str, source: str, task: Task) -> Collector:
+        return Collector(name, [(source, task)], FILE_S, CAP, is_file=True)
+
+    def tool(name: str, *lines: str, timeout_s: float = TOOL_S, cap: int = CAP) -> Collector:
+        return Collector(name, [(line, command(line.split(), tools)) for line in lines], timeout_s, cap)
+
+    return [
+        Collector("nvml", [("NVML", nvml)], GPU_S, CAP, is_file=True),
+        tool("nvidia-smi-q-x", "nvidia-smi -q -x", timeout_s=GPU_S),
+        tool("topo-m", "nvidia-smi topo -m", timeout_s=GPU_S),
+        tool("topo-p2p-r", "nvidia-smi topo -p2p r", timeout_s=GPU_S),
+        tool("nvlink-s", "nvidia-smi nvlink -s", timeout_s=GPU_S),
+        tool("kernel-log", "dmesg", "journalctl -k -b --no-pager", timeout_s=LOG_S, cap=LOG_CAP),
+        tool("lspci", "lspci -Dnn"),
+        tool("fabricmanager", FABRIC_MANAGER),
+        tool("fi-info", "fi_info -p efa -t FI_EP_RDM"),
+        tool("ibv-devinfo", "ibv_devinfo"),
+        tool("lsblk", "lsblk -J -b -o NAME,TYPE,SIZE,MODEL,SERIAL,MOUNTPOINT"),
+        tool("nvcc", "nvcc --version"),
+        tool("kernel", "uname -srm"),
+        file("os-release", "/etc/os-release", files.one_file(root, "/etc/os-release", "/usr/lib/os-release")),
+        file("boot-id", "/proc/sys/kernel/random/boot_id", files.one_file(root, "/proc/sys/kernel/random/boot_id")),
+        file("driver-module", "/proc/driver/nvidia/version", files.one_file(root, "/proc/driver/nvidia/version")),
+        file("instance", "/sys/class/dmi/id/*", files.instance(root)),
+        file("efa-module", "/sys/module/efa", files.efa_module(root)),
+        file(
+            "cuda-version-files",
+            "/usr/local/cuda*/version.json",
+            files.matching(root, "/usr/local/cuda*/version.json"),
+        ),
+        file("sysfs-numa", "/sys/devices/system/node/node*", files.sysfs_numa(root)),
+        file("sysfs-pcie", "/sys/bus/pci/devices/*", files.sysfs_pcie(root)),
+    ]
+
+
+def nvml(write: Callable[[str], None]) -> None:
+    """The JSON that validation/probe/nvml.py describes. Loaded here, in the child: the library can hang or crash."""
+    from validation.probe import nvml as library
+
+    facts = library.collect()
+    write(json.dumps(facts, sort_keys=True))
+    if facts.get("init_error") == "NVML_ERROR_LIBRARY_NOT_FOUND":
+        raise ToolMissingError("libnvidia-ml.so.1: cannot be loaded")
