@@ -1,0 +1,73 @@
+"""``kiln plan``: what a stack would create, and what is wrong with its settings, without a cloud."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from kiln.output import json_option
+from kiln.project import is_own, open_engine, read_plan
+from profiles.errors import ConfigError
+from stacks.plan import Plan
+
+
+@click.command(short_help="What a stack would create, and what is wrong with its settings.")
+@click.argument("stack")
+@click.option(
+    "-C", "--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="Project."
+)
+@json_option
+def command(stack: str, cwd: Path, json: bool) -> int:
+    """Read the settings of STACK, judge them by every rule, and print the plan. Exits 2 with all problems at once.
+
+    Asks no cloud and runs no program; `pulumi preview` shows the same as resources.
+    """
+    engine = open_engine(cwd)
+    if not is_own(engine):
+        raise ConfigError(
+            f"the project in {engine.directory} is not Kiln's own program, so its settings are not known here",
+            remedy="`pulumi preview` shows what it would create",
+        )
+    plan = read_plan(engine, stack)
+    if json:
+        click.echo(document(plan))
+    else:
+        click.echo("\n".join(_lines(plan)))
+    return 0
+
+
+def document(plan: Plan) -> str:
+    """The plan as JSON, schema ``kiln/plan/v1``."""
+    settings = plan.settings.model_dump(mode="json", by_alias=True, exclude={"ssh_private_key"})
+    data = {
+        "schema": "kiln/plan/v1",
+        "settings": settings,
+        "hosts": [asdict(host) for host in plan.hosts],
+        "inventory": settings.pop("inventory"),
+        "interfaces": [asdict(interface) for interface in plan.interfaces],
+        "image": plan.image.name if plan.image else None,
+        "cluster": plan.cluster,
+        "warnings": [str(warning) for warning in plan.warnings],
+    }
+    return json.dumps(data, indent=2)
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    asked = plan.settings
+    if asked.provider == "static":
+        yield f"{len(plan.inventory)} hosts that exist already:"
+        yield from (f"  {host.name}  {host.instance_type}  {host.address}" for host in plan.inventory)
+    else:
+        yield f"{len(plan.hosts)} x {asked.instance_type} in {asked.zone}, image {asked.image}"
+        yield from (f"  {host.name}" for host in plan.hosts)
+        volume = asked.root_volume
+        yield f"root volume: {volume.size_gib} GiB gp3, {volume.iops} IOPS, {volume.throughput_mibps} MiB/s"
+        efas = sum(interface.kind == "efa-only" for interface in plan.interfaces)
+        yield f"network: {len(plan.interfaces)} interfaces a host, {efas} of them EFA"
+        yield f"cluster placement group: {'yes' if plan.cluster else 'no'}; SSH from {plan.ssh_from}"
+    yield f"burn-in {asked.burn_in}, deadline {asked.deadline_seconds} s, software profile {asked.software_profile}"
+    yield from (f"warning: {warning}" for warning in plan.warnings)

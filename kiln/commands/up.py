@@ -1,0 +1,97 @@
+"""``kiln up``: bring a stack up with the real engine, and take the exit code from its hosts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kiln.engine import Engine, Run
+from kiln.events import EngineProgress
+from kiln.output import Outputs, report_options
+from kiln.progress import progress
+from kiln.project import is_own, open_engine, read_plan
+from profiles.errors import KilnError, LookError
+from stacks.gate import MODE_VARIABLE, RECORD
+from validation.report import document
+from validation.report.model import StackReport
+from validation.report.text import plain
+from validation.verdict import Verdict
+
+EXIT_INTERRUPTED = 130
+
+
+@click.command(short_help="Bring a stack up and take the exit code from its hosts.")
+@click.argument("stack")
+@click.option(
+    "-C", "--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="Project."
+)
+@report_options
+def command(stack: str, cwd: Path, **options: Any) -> int:
+    """Run `pulumi up` on STACK to its end, show the gate, and exit with its verdict: 0 healthy, 1 FAIL, 3 UNKNOWN.
+
+    Unlike plain `pulumi up`, the engine finishes while the gate is closed: hosts that were replaced or removed are
+    deleted and cost nothing more.
+    """
+    outputs = Outputs.of(options)
+    engine = open_engine(cwd, {MODE_VARIABLE: RECORD})
+    engine.outputs(stack)  # an unknown stack, a wrong passphrase, no backend: told before anything is started
+    if is_own(engine):
+        read_plan(engine, stack)  # wrong settings likewise, all at once
+    started = dt.datetime.now(dt.timezone.utc)
+    with progress() as shown:
+        run = engine.up(stack, EngineProgress(shown))
+    if run.interrupted:
+        click.echo(f"kiln: interrupted; `kiln status {stack}` says where the stack stands", err=True)
+        return EXIT_INTERRUPTED
+    result = read_result(engine.outputs(stack), run, started)
+    if result.report is None:
+        raise _failure(engine, stack, run, result)
+    code = outputs.deliver(replace(result.report, title=result.report.title or stack))
+    for text in result.reasons:
+        click.echo(f"kiln: {plain(text)}", err=True)
+    return code
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run came to. ``report`` is None where this run judged nothing; it is closed if ``reasons`` say so."""
+
+    report: StackReport | None
+    reasons: tuple[str, ...] = ()
+
+
+def read_result(outputs: Mapping[str, Any], run: Run, started: dt.datetime) -> Result:
+    """The report of this run from the stack's outputs; never better than the engine's exit and ``healthy`` together."""
+    text = outputs.get("report")
+    if not isinstance(text, str) or not text:
+        return Result(None, ("the stack has no output `report`: its program does not conclude a HealthGate",))
+    report = document.read(text)
+    if run.code and not _is_fresh(report, started):
+        return Result(None)
+    reasons = [f"the engine failed: {message}" for message in run.messages()] if run.code else []
+    if outputs.get("healthy") is not True and report.healthy:
+        reasons.append(f"gate: {outputs.get('gate') or 'the stack output healthy is not true'}")
+    if reasons and report.healthy:
+        report = replace(report, verdict=Verdict.UNKNOWN)
+    return Result(report, tuple(reasons))
+
+
+def _is_fresh(report: StackReport, started: dt.datetime) -> bool:
+    try:
+        judged = dt.datetime.fromisoformat(report.started.replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return judged.tzinfo is not None and judged >= started.replace(microsecond=0)
+
+
+def _failure(engine: Engine, stack: str, run: Run, result: Result) -> KilnError:
+    if run.code == 0:
+        return LookError(result.reasons[0], remedy="examples/own-program shows a program with a gate")
+    if not run.errors:
+        return engine.explain(stack, run.stderr)
+    return engine.explain(stack, "error: " + "\nerror: ".join(run.messages()))

@@ -1,0 +1,221 @@
+"""The real Pulumi engine, through its command line: one call each, errors turned into one message with a way out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from profiles.errors import CloudError, ConfigError, KilnError
+
+Event = Mapping[str, Any]
+POLL_S = 0.1
+UNHANDLED = "an unhandled error occurred: program exited with non-zero exit code"
+
+# What the engine (pulumi 3.274.1) says, and the way out; tests/system/test_cli.py asks the real one.
+_CAUSES: tuple[tuple[str, type[KilnError], str, str], ...] = (
+    (
+        r"incorrect passphrase",
+        ConfigError,
+        "the passphrase of stack '{stack}' is wrong",
+        "set PULUMI_CONFIG_PASSPHRASE (or PULUMI_CONFIG_PASSPHRASE_FILE) to the one the stack was created with",
+    ),
+    (
+        r"passphrase must be set",
+        ConfigError,
+        "stack '{stack}' keeps secrets, and no passphrase is set",
+        "set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE",
+    ),
+    (
+        r"no stack named",
+        ConfigError,
+        "there is no stack '{stack}' in this backend",
+        "`pulumi stack ls` lists the stacks; `pulumi stack init {stack}` makes one",
+    ),
+    (
+        r"no Pulumi\.yaml project file found",
+        ConfigError,
+        "no Pulumi.yaml in {directory} or above it",
+        "run it in the project's folder, or name that with --cwd",
+    ),
+    (
+        r"PULUMI_ACCESS_TOKEN must be set",
+        ConfigError,
+        "pulumi is not logged in to a backend",
+        "`pulumi login --local` keeps state on this machine; PULUMI_BACKEND_URL names any other place",
+    ),
+    (
+        r"unable to open state directory|could not read bucket|no such bucket",
+        ConfigError,
+        "the state backend cannot be opened: {text}",
+        "check PULUMI_BACKEND_URL",
+    ),
+    (
+        r"currently locked|conflict: Another update",
+        CloudError,
+        "stack '{stack}' is locked: another update runs, or one was killed",
+        "wait for the other update; if none runs, `pulumi cancel` removes the lock",
+    ),
+    (
+        r"missing required configuration|Stack .* is missing configuration|not of type|validating stack config",
+        ConfigError,
+        "the configuration of stack '{stack}' is wrong: {text}",
+        "`kiln plan` lists every problem; `pulumi config set KEY VALUE` sets a value",
+    ),
+)
+
+
+@dataclass
+class Run:
+    """How one engine run ended. ``errors``: its error diagnostics by resource URN, in order of appearance."""
+
+    code: int = 0
+    interrupted: bool = False
+    errors: dict[str, list[str]] = field(default_factory=dict)
+    stderr: str = ""
+
+    def messages(self) -> list[str]:
+        """The errors as texts; the engine's own remark that the program failed only where there is nothing else."""
+        found = [text for texts in self.errors.values() for text in texts]
+        told = [text for text in found if not text.startswith(UNHANDLED)]
+        return told or found or [_last_error(self.stderr)]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """``cli`` is the pulumi executable, ``directory`` the project's folder, ``environment`` what the engine runs in."""
+
+    cli: Path
+    directory: Path
+    environment: Mapping[str, str]
+
+    def outputs(self, stack: str) -> dict[str, Any]:
+        """The outputs of a stack, secret ones masked. Raises KilnError as the engine's error says."""
+        return dict(self._json(stack, "stack", "output", "--json"))
+
+    def config(self, stack: str) -> dict[str, str]:
+        """The configuration of a stack as text by full key (``kiln:count``); a secret value reads ``[secret]``."""
+        entries = self._json(stack, "config", "--json")
+        return {key: entry.get("value", "[secret]") for key, entry in entries.items()}
+
+    def up(self, stack: str, on_event: Callable[[Event], None]) -> Run:
+        """Run ``pulumi up`` to its end, handing each engine event to ``on_event`` (in another thread).
+
+        SIGINT and SIGTERM are passed on once each: the engine then stops what it can and saves its state.
+        """
+        with tempfile.TemporaryDirectory(prefix="kiln-up-") as folder:
+            log = Path(folder) / "events.jsonl"
+            flags = ("--yes", "--skip-preview", "--non-interactive", "--color=never", f"--event-log={log}")
+            process = subprocess.Popen(
+                [str(self.cli), "up", *flags, f"--stack={stack}"],
+                cwd=self.directory,
+                env={**self.environment, "PULUMI_DEBUG_COMMANDS": "true"},  # without it there is no --event-log
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # else Ctrl-C on a terminal reaches it twice, and the second one kills it
+            )
+            run = Run()
+            ended = threading.Event()
+            reader = threading.Thread(target=_follow, args=(log, run, on_event, ended), daemon=True)
+            reader.start()
+            with _forwarding(process, run):
+                run.stderr = process.communicate()[1]
+            ended.set()
+            reader.join()
+        run.code = process.returncode
+        return run
+
+    def explain(self, stack: str, text: str) -> KilnError:
+        """The error that an engine's text stands for."""
+        for pattern, kind, message, remedy in _CAUSES:
+            if re.search(pattern, text):
+                values = {"stack": stack, "directory": self.directory, "text": _last_error(text)}
+                return kind(message.format(**values), remedy=remedy.format(**values))
+        return CloudError(f"the Pulumi engine failed: {_last_error(text)}")
+
+    def _json(self, stack: str, *arguments: str) -> dict[str, Any]:
+        done = subprocess.run(
+            [str(self.cli), *arguments, "--non-interactive", f"--stack={stack}"],
+            cwd=self.directory,
+            env=dict(self.environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode:
+            raise self.explain(stack, done.stderr)
+        try:
+            data = json.loads(done.stdout)
+        except ValueError as error:
+            raise CloudError(f"pulumi {' '.join(arguments)}: not JSON: {done.stdout[:200]!r}") from error
+        if not isinstance(data, dict):
+            raise CloudError(f"pulumi {' '.join(arguments)}: expected an object, found {type(data).__name__}")
+        return data
+
+
+def _last_error(text: str) -> str:
+    """The last ``error:`` line of an engine's stderr, else its last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line.removeprefix("error:").strip() for line in lines if line.startswith("error:")]
+    return (errors or lines or ["it said nothing"])[-1]
+
+
+def _follow(log: Path, run: Run, on_event: Callable[[Event], None], ended: threading.Event) -> None:
+    """Read the event log as it grows; at the end, once more to its end."""
+    rest = ""
+    position = 0
+    while True:
+        last = ended.wait(POLL_S)
+        if log.exists():
+            with log.open(encoding="utf-8", errors="replace") as file:
+                file.seek(position)
+                rest += file.read()
+                position = file.tell()
+        *lines, rest = rest.split("\n")
+        for text in lines:
+            _handle(text, run, on_event)
+        if last:
+            return
+
+
+def _handle(text: str, run: Run, on_event: Callable[[Event], None]) -> None:
+    try:
+        event = json.loads(text)
+    except ValueError:
+        return  # a line of a later version: progress only, the verdict does not come from here
+    diagnostic = event.get("diagnosticEvent", {})
+    if diagnostic.get("severity") == "error" and not diagnostic.get("ephemeral"):
+        run.errors.setdefault(diagnostic.get("urn", ""), []).append(diagnostic.get("message", "").strip())
+    on_event(event)
+
+
+@contextlib.contextmanager
+def _forwarding(process: subprocess.Popen[str], run: Run) -> Iterator[None]:
+    def forward(_signal: int, _frame: FrameType | None) -> None:
+        run.interrupted = True
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
