@@ -1,0 +1,1 @@
+"""Pulumi provider plugins of this project."""
