@@ -63,7 +63,7 @@ def parse(text: str) -> KernelLog:
     count = 0
     for number, line in enumerate(lines(text), start=1):
         message = line.strip()
-        if not message:
+        if not message or message.startswith("-- "):  # journalctl's own remarks: "-- No entries --"
             continue
         count += 1
         event = _event(number, message)

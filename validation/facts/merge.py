@@ -1,0 +1,102 @@
+"""Two sources on the same GPUs or buses: which one is believed, and when they contradict each other.
+
+- A field that the first source does not carry (ABSENT) is taken from the second; a field it does carry stands.
+- A GPU that only one source sees is lost: the machine is judged by the source that sees fewer.
+- NVLinks: the source that counts fewer active links stands, since a link that drops between two reads is down.
+- Two matrices that differ are no fact at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
+
+from profiles.errors import ParseError
+from validation.facts.gpu import Gpu, GpuInventory, NvLink
+from validation.facts.host import P2pMatrix, PciBus, PciDevice
+from validation.facts.missing import ABSENT, Missing
+
+T = TypeVar("T")
+
+
+def fill(first: T, second: T) -> T:
+    """``first`` with its ABSENT fields taken from ``second``, in nested facts too."""
+    changes = {}
+    for item in fields(first):  # type: ignore[arg-type]
+        mine, theirs = getattr(first, item.name), getattr(second, item.name)
+        if mine == ABSENT:
+            changes[item.name] = theirs
+        elif is_dataclass(mine) and type(mine) is type(theirs) and not isinstance(mine, Missing):
+            changes[item.name] = fill(mine, theirs)
+    return replace(first, **changes)  # type: ignore[type-var]
+
+
+def _same(one: Gpu, other: Gpu) -> bool:
+    """By UUID where both have one, else by PCI address; index is no identity: a lost GPU shifts it."""
+    for mine, theirs in ((one.uuid, other.uuid), (one.pci_address, other.pci_address)):
+        if not isinstance(mine, Missing) and not isinstance(theirs, Missing):
+            return mine == theirs
+    return False
+
+
+def inventories(first: GpuInventory, second: GpuInventory) -> GpuInventory:
+    """One inventory of two sources that each list every GPU they see."""
+    fewer, more = (second, first) if len(second.gpus) < len(first.gpus) else (first, second)
+    unseen = [gpu for gpu in more.gpus if not any(_same(gpu, other) for other in fewer.gpus)]
+    gpus = []
+    for gpu in fewer.gpus:
+        match = next((other for other in more.gpus if _same(gpu, other)), None)
+        if match is None:
+            raise ParseError("gpu inventory", 0, f"{fewer.source} lists {gpu.uuid}, which {more.source} does not")
+        mine, theirs = (gpu, match) if fewer is first else (match, gpu)
+        gpus.append(replace(fill(mine, theirs), index=gpu.index))
+    named = [gpu.label if isinstance(gpu.pci_address, Missing) else gpu.pci_address for gpu in unseen]
+    lost = first.lost or second.lost
+    return replace(
+        fill(first, second),
+        gpus=tuple(gpus),
+        lost=lost if len(lost) >= len(named) else tuple(dict.fromkeys((*lost, *named))),
+    )
+
+
+def links(inventory: GpuInventory, printed: GpuInventory) -> GpuInventory:
+    """The inventory with the NVLinks of ``nvlink -s`` where it has none of its own, or where that counts fewer up."""
+    gpus = []
+    for gpu in inventory.gpus:
+        other = next((one for one in printed.gpus if _same(gpu, one)), None)
+        gpus.append(gpu if other is None else replace(gpu, nvlinks=_fewer(gpu, other)))
+    return replace(inventory, gpus=tuple(gpus))
+
+
+def _fewer(gpu: Gpu, other: Gpu) -> tuple[NvLink, ...] | Missing:
+    mine, theirs = gpu.nvlinks, other.nvlinks
+    if mine == ABSENT:
+        return theirs
+    if isinstance(mine, Missing) or isinstance(theirs, Missing):
+        return mine
+    return theirs if theirs and _up(other) < _up(gpu) else mine
+
+
+def _up(gpu: Gpu) -> int:
+    return 0 if isinstance(gpu.nvlinks, Missing) else sum(link.active is True for link in gpu.nvlinks)
+
+
+def matrices(first: P2pMatrix, second: P2pMatrix) -> P2pMatrix:
+    """The one matrix both sources print. Raises ParseError naming the first pair on which they differ."""
+    if first.gpus != second.gpus:
+        raise ParseError("p2p", 0, f"NVML lists GPUs {first.gpus}, nvidia-smi topo -p2p lists {second.gpus}")
+    for (one, two), status in first.status.items():
+        if second.status[one, two] != status:
+            other = second.status[one, two]
+            raise ParseError("p2p", 0, f"GPU{one} to GPU{two}: NVML says {status}, nvidia-smi topo -p2p says {other}")
+    return first
+
+
+def buses(listed: PciBus, files: PciBus) -> PciBus:
+    """lspci's functions with the links that /sys has for them; dead where either source says so."""
+    known: dict[str, PciDevice] = {device.address: device for device in files.devices}
+    devices = []
+    for device in listed.devices:
+        other = known.get(device.address)
+        devices.append(device if other is None else replace(fill(device, other), dead=device.dead or other.dead))
+    return PciBus(tuple(devices))
