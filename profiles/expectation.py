@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from profiles import catalog
 from profiles.errors import ConfigError, Problem
 from profiles.models import Expectation, SoftwareProfile
@@ -16,6 +18,7 @@ def expect(
     efa_count: int = 0,
     mig: bool = False,
     root: str = "/",
+    burn_in: Literal["none", "quick", "standard", "soak"] = "none",
 ) -> Expectation:
     """The expectation of one host.
 
@@ -37,4 +40,5 @@ def expect(
         efa_count=efa_count,
         mig=mig,
         root=root,
+        burn_in=burn_in,
     )

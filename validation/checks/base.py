@@ -68,3 +68,9 @@ class Check(abc.ABC):
         """The finding for a value that is not there: a fault the driver reports is FAIL, everything else UNKNOWN."""
         verdict = Verdict.FAIL if value.reason is Reason.FAULT else Verdict.UNKNOWN
         return self.finding(verdict, subject, f"{what}: {value}", measured=str(value), expected=expected)
+
+    def unspecified(self, subject: str, what: str, expected: Expectation) -> Finding:
+        """UNKNOWN: the profile gives no value to judge against, because no source does."""
+        message = f"the profile of {expected.instance_type} gives no {what}, so there is nothing to judge against"
+        remedy = "Add the value to the profile, with its source; until then the profile may list the check as advisory."
+        return self.finding(Verdict.UNKNOWN, subject, message, expected=f"a {what} in the profile", remedy=remedy)

@@ -1,0 +1,34 @@
+"""Is the host itself as a host should be?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiles.models import Expectation
+from validation.checks.base import Check
+from validation.facts.host import HostInfo
+from validation.facts.store import Facts
+from validation.verdict import FaultClass, Finding, Verdict
+
+
+class EvidenceRoot(Check):
+    """The evidence was read below the directory that the expectation allows."""
+
+    id = "host.evidence_root"
+    title = "Root of the evidence"
+    why = "Evidence read from a captured tree or a simulated host would make a real one look good."
+    source = "the expectation: / for a real host"
+    remedy = "Unset KILN_ROOT on the host, or allow the directory with evidenceRoot where the host is simulated."
+    fault_class = FaultClass.OPERATOR
+    requires = (HostInfo,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        root = facts.need(HostInfo).root
+        if root == expected.root:
+            yield self.finding(Verdict.PASS, "host", f"evidence was read below {root}", measured=root)
+        else:
+            message = f"evidence was read below {root}, not below {expected.root}"
+            yield self.finding(
+                Verdict.FAIL, "host", message, measured=root, expected=expected.root, source="the expectation"
+            )

@@ -1,0 +1,218 @@
+"""What the kernel log says since boot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from profiles.models import Expectation
+from validation.checks.base import Check
+from validation.checks.wording import counted
+from validation.checks.xid import ErrorCode, sxids, xids
+from validation.facts.gpu import GpuInventory
+from validation.facts.host import KernelEvent, KernelLog
+from validation.facts.store import Facts
+from validation.verdict import FaultClass, Finding, Verdict
+
+_FATAL_WORD_DECIDES = range(144, 151)  # NVLink5 errors: the line says Fatal or Nonfatal, and that wins over the table
+_RECOVERY_ACTION = 154
+_CHANNEL_REMOVED = 45  # follows another Xid, or a process that was killed
+_CAUSED_BY_PROGRAMS = "Nothing on the machine, if a program of yours caused it; otherwise reboot once and look again."
+_REMEDIES = {
+    FaultClass.REBOOT_ONCE: "Reboot once; if it repeats, replace the host.",
+    FaultClass.REPLACE_NOW: "Replace the host.",
+    FaultClass.SOFTWARE: _CAUSED_BY_PROGRAMS,
+}
+
+
+@dataclass(frozen=True)
+class _Decision:
+    verdict: Verdict
+    fault_class: FaultClass | None
+    meaning: str
+
+
+class KernelCheck(Check):
+    """What the checks of the kernel log share."""
+
+    requires = (KernelLog,)
+    needs_profile = False
+
+    def log(self, facts: Facts) -> KernelLog:
+        """The log. Zero lines cannot be a log since boot; the parser refuses that already."""
+        return facts.need(KernelLog)
+
+    def clean(self, log: KernelLog, what: str) -> Finding:
+        return self.finding(Verdict.PASS, "host", f"no {what} in {counted(log.lines, 'line')} of the kernel log")
+
+    def empty(self, log: KernelLog) -> Finding | None:
+        if log.lines:
+            return None
+        remedy = "Read the kernel log as root; a host that just booted has hundreds of lines."
+        return self.finding(Verdict.UNKNOWN, "host", "the kernel log is empty: nothing was looked at", remedy=remedy)
+
+
+class KernelXid(KernelCheck):
+    """No Xid since boot that means a broken GPU."""
+
+    id = "kernel.xid"
+    title = "Xid errors"
+    why = "The driver names its faults by number; which of them are the program's and which the board's is known."
+    source = "NVIDIA Xid catalog (2025-10) and driver headers to 595.45, row by row in validation/checks/xid.csv"
+    remedy = "Reboot once; if it repeats, replace the host."
+    fault_class = FaultClass.REBOOT_ONCE
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        log = self.log(facts)
+        events = [event for event in log.events if event.kind == "xid" and event.code is not None]
+        others = {event.pci_address for event in events if event.code != _CHANNEL_REMOVED}
+        events = [e for e in events if e.code != _CHANNEL_REMOVED or e.pci_address not in others]
+        labels = _labels(facts)
+        found = [
+            finding
+            for group in _grouped(events)
+            if (finding := self._judged(group, labels, _xid_decision(group[0]))) is not None
+        ]
+        unfinished = self.empty(log)
+        if unfinished is not None:
+            yield unfinished
+        yield from found
+        if unfinished is None and not found:
+            yield self.clean(log, "Xid of concern")
+
+    def _judged(
+        self, group: list[KernelEvent], labels: dict[str, str], decision: _Decision, word: str = "Xid"
+    ) -> Finding | None:
+        if decision.verdict is Verdict.PASS:
+            return None
+        event = group[0]
+        times = f", {len(group)} times" if len(group) > 1 else ""
+        by = f", from {event.process}" if event.process else ""
+        remedy = _REMEDIES.get(decision.fault_class, self.remedy) if decision.fault_class else self.remedy
+        return self.finding(
+            decision.verdict,
+            labels.get(str(event.pci_address), str(event.pci_address or "host")),
+            f"{word} {event.code}{times}{by}: {decision.meaning} (kernel log line {event.line})",
+            measured=f"{word} {event.code}",
+            expected=f"no {word} of concern since boot",
+            fault_class=decision.fault_class,
+            remedy=remedy,
+            evidence="kernel-log",
+        )
+
+
+class KernelSxid(KernelXid):
+    """No SXid since boot that means a broken NVSwitch."""
+
+    id = "kernel.sxid"
+    title = "SXid errors"
+    why = "A switch that fails takes every GPU behind it along; the GPUs' own Xid 74 then points at the wrong part."
+    source = (
+        "NVIDIA Fabric Manager guide (2023-10) and nvswitch code of 595.45, row by row in validation/checks/sxid.csv"
+    )
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        log = self.log(facts)
+        events = [event for event in log.events if event.kind == "sxid" and event.code is not None]
+        unfinished = self.empty(log)
+        if unfinished is not None:
+            yield unfinished
+            return
+        found = [
+            finding
+            for group in _grouped(events)
+            if (finding := self._judged(group, {}, _sxid_decision(group), "SXid")) is not None
+        ]
+        yield from found
+        if not found:
+            yield self.clean(log, "SXid of concern")
+
+
+class FallenOffBus(KernelCheck):
+    """No GPU has fallen off the bus, with an Xid number or without one."""
+
+    id = "kernel.fallen_off_bus"
+    title = "GPU fallen off the bus"
+    why = "The loss is sometimes logged without an Xid number, and a scan for numbers misses it."
+    source = "gpud 4a8de33a kernel log matchers; NVIDIA Xid 79"
+    remedy = "Replace the host: a GPU off the bus needs a power cycle, which a guest reboot does not give."
+    fault_class = FaultClass.REPLACE_NOW
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        log = self.log(facts)
+        events = [event for event in log.events if event.kind == "fallen-off-bus"]
+        unfinished = self.empty(log)
+        if unfinished is not None:
+            yield unfinished
+            return
+        labels = _labels(facts)
+        for group in _grouped(events):
+            event = group[0]
+            yield self.finding(
+                Verdict.FAIL,
+                labels.get(str(event.pci_address), str(event.pci_address or "host")),
+                f"fell off the bus (kernel log line {event.line}): {event.text}",
+                measured="off the bus",
+                expected="on the bus since boot",
+                evidence="kernel-log",
+            )
+        if not events:
+            yield self.clean(log, "GPU off the bus")
+
+
+def _grouped(events: list[KernelEvent]) -> Iterator[list[KernelEvent]]:
+    """Events of one number and device together, in order of their first line."""
+    groups: dict[tuple[int | None, str | None, bool | None, str | None], list[KernelEvent]] = {}
+    for event in events:
+        groups.setdefault((event.code, event.pci_address, event.fatal, event.action), []).append(event)
+    return iter(groups.values())
+
+
+def _labels(facts: Facts) -> dict[str, str]:
+    """GPU labels by PCI address, where the driver still answers. An Xid names the device without its function."""
+    if GpuInventory not in facts:
+        return {}
+    return {str(gpu.pci_address): gpu.label for gpu in facts.need(GpuInventory).gpus}
+
+
+def _xid_decision(event: KernelEvent) -> _Decision:
+    code = event.code or 0
+    if code == _RECOVERY_ACTION:
+        return _recovery_decision(event)
+    row = xids().get(code)
+    if row is None:
+        return _Decision(Verdict.WARN, None, "a number that is not in the table; look it up in NVIDIA's Xid catalog")
+    if code in _FATAL_WORD_DECIDES and event.fatal is not None:
+        verdict = Verdict.FAIL if event.fatal else Verdict.WARN
+        word = "Fatal" if event.fatal else "Nonfatal"
+        return _Decision(verdict, FaultClass.REBOOT_ONCE if event.fatal else None, f"{_described(row)}; {word}")
+    if code == _CHANNEL_REMOVED:  # alone: a process was killed, or Fabric Manager lost the switch
+        return _Decision(Verdict.WARN, row.fault_class, _described(row))
+    return _Decision(row.effect, row.fault_class, _described(row))
+
+
+def _recovery_decision(event: KernelEvent) -> _Decision:
+    """Xid 154 is never a cause: it says what the driver now asks for."""
+    if event.action is None:
+        return _Decision(Verdict.FAIL, FaultClass.REBOOT_ONCE, "the recovery action changed, to what cannot be read")
+    if event.action.strip().lower() == "none":
+        return _Decision(Verdict.PASS, None, "the driver asks for no recovery")
+    return _Decision(Verdict.FAIL, FaultClass.REBOOT_ONCE, f"the driver asks for: {event.action}")
+
+
+def _sxid_decision(group: list[KernelEvent]) -> _Decision:
+    """Fatal in the line is a fail whatever the table says: the driver decides at run time."""
+    event = group[0]
+    row = sxids().get(event.code or 0)
+    if event.fatal is True:
+        meaning = _described(row) if row else "not in the table"
+        return _Decision(Verdict.FAIL, FaultClass.REBOOT_ONCE, f"{meaning}; Fatal")
+    if row is None:
+        return _Decision(Verdict.WARN, None, "a number that is not in the table")
+    if event.fatal is False and row.severity == "fatal":  # contained: the driver says so in the line
+        return _Decision(Verdict.WARN, None, f"{_described(row)}; Non-fatal")
+    return _Decision(row.effect, row.fault_class if row.effect is Verdict.FAIL else None, _described(row))
+
+
+def _described(row: ErrorCode) -> str:
+    return f"{row.meaning} [{row.name}]" if row.name else row.meaning

@@ -1,0 +1,151 @@
+"""Are the links up that the board and the machine have: NVLink and PCIe?"""
+
+from __future__ import annotations
+
+from profiles.models import Expectation, Expected
+from validation.checks.per_gpu import PerGpuCheck
+from validation.checks.wording import counted, listed, not_there, profile_of
+from validation.facts.gpu import Gpu, NvLink
+from validation.facts.missing import Missing, Reason
+from validation.verdict import FaultClass, Finding, Verdict
+
+
+class NvlinkCheck(PerGpuCheck):
+    """What the checks of NVLink share: machines without it, and GPUs that do not tell while MIG is on."""
+
+    def not_applicable(self, expected: Expectation) -> str:
+        wanted = profile_of(expected).links.nvlinks
+        return "this machine has no NVLink by design" if wanted and wanted.value == 0 else ""
+
+    def _unreadable(self, gpu: Gpu, links: Missing, expected: Expectation) -> Finding:
+        if expected.mig and links.reason is Reason.NOT_APPLICABLE:
+            message = "NVLink cannot be read while MIG is on, as the stack asked"
+            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, message)
+        return self.missing(gpu.label, "NVLink state", links)
+
+
+class NvlinkActive(NvlinkCheck):
+    """Every GPU has as many active NVLinks as the machine is built with."""
+
+    id = "nvlink.links_active"
+    title = "Active NVLinks"
+    why = "One dead link slows every collective; with all of them down the GPUs still answer and the usual tests pass."
+    source = "goldens of p3, p4d, p5; gpud 1085 and DCGM 198 (all links down, reported healthy)"
+    remedy = "Reboot once; if it repeats, replace the host."
+    fault_class = FaultClass.REBOOT_ONCE
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
+        wanted = profile_of(expected).links.nvlinks
+        if wanted is None:
+            return self.unspecified(gpu.label, "number of NVLinks", expected)
+        links = gpu.nvlinks
+        if isinstance(links, Missing):
+            return self._unreadable(gpu, links, expected)
+        active = [link for link in links if link.active is True]
+        unread = [link for link in links if isinstance(link.active, Missing)]
+        if len(active) == wanted.value:
+            return None
+        if len(active) + len(unread) >= wanted.value and unread:
+            return self.missing(gpu.label, f"state of {_named(unread)}", _first(unread), expected=str(wanted.value))
+        return self._wrong(gpu, links, wanted, expected)
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:
+        wanted = profile_of(expected).links.nvlinks
+        return f"{wanted.value if wanted else 0} NVLinks active on each of {counted(len(gpus), 'GPU')}"
+
+    def _wrong(self, gpu: Gpu, links: tuple[NvLink, ...], wanted: Expected[int], expected: Expectation) -> Finding:
+        active = [link for link in links if link.active is True]
+        down = [link for link in links if link.active is False]
+        more = len(active) > wanted.value
+        detail = f", {_named(down)} {'is' if len(down) == 1 else 'are'} down" if down and not more else ""
+        if not links:
+            detail = ", the driver lists no link"
+        message = f"{len(active)} of {wanted.value} NVLinks active{detail}"
+        subject = f"{gpu.label}/link{down[0].index}" if len(down) == 1 and not more else gpu.label
+        # More links than the board has is no measurement: it keeps the gate shut, but accuses nobody.
+        return self.finding(
+            Verdict.UNKNOWN if more else Verdict.FAIL,
+            subject,
+            message,
+            measured=f"{len(active)} active NVLinks",
+            expected=f"{wanted.value} active NVLinks",
+            source=expected.source_of(wanted.source),
+        )
+
+
+class PcieWidth(PerGpuCheck):
+    """Every GPU's PCIe link has the width that the machine gives it. Width does not change with load."""
+
+    id = "pcie.width"
+    title = "PCIe link width"
+    why = "A link that trained at fewer lanes halves every copy; x8 where the machine is wired so is no fault."
+    source = "captures of g4dn, g6e, A10G; aws-k8s-tester PR 806 (x8 by design)"
+    remedy = "Reboot once; if it repeats, replace the host."
+    fault_class = FaultClass.REBOOT_ONCE
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
+        wanted = profile_of(expected).links.pcie_width
+        if wanted is None:
+            return self.unspecified(gpu.label, "PCIe width", expected)
+        width = gpu.pcie.width
+        if isinstance(width, Missing):
+            return self.missing(gpu.label, "PCIe width", width, expected=f"x{wanted.value}")
+        if width == wanted.value:
+            return None
+        return self.finding(
+            # A wider link than the profile says harms nobody: the profile is to be corrected.
+            Verdict.FAIL if width < wanted.value else Verdict.WARN,
+            gpu.label,
+            f"PCIe link is x{width}",
+            measured=f"x{width}",
+            expected=f"x{wanted.value}",
+            source=expected.source_of(wanted.source),
+        )
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
+        return f"x{gpus[0].pcie.width} on each of {counted(len(gpus), 'GPU')}"
+
+
+class NvlinkRate(NvlinkCheck):
+    """Every active NVLink runs at the rate of its generation."""
+
+    id = "nvlink.rate"
+    title = "NVLink rate"
+    why = "A link that came up slower is counted as active."
+    source = "rates printed by nvidia-smi nvlink -s on healthy boards; OCI passive check"
+    remedy = "Reboot once; if it repeats, replace the host."
+    fault_class = FaultClass.REBOOT_ONCE
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
+        wanted = profile_of(expected).links.nvlink_rate_gbps
+        if wanted is None:
+            return self.unspecified(gpu.label, "NVLink rate", expected)
+        if isinstance(gpu.nvlinks, Missing):
+            return self._unreadable(gpu, gpu.nvlinks, expected)
+        active = [link for link in gpu.nvlinks if link.active is True]
+        if all(not_there(link.rate_gbps) for link in active):
+            return self.finding(Verdict.WARN, gpu.label, "the driver prints no rate for any active NVLink")
+        slow = [link for link in active if isinstance(link.rate_gbps, Missing) or link.rate_gbps < 0.98 * wanted.value]
+        if not slow:
+            return None
+        return self.finding(
+            Verdict.FAIL,
+            gpu.label,
+            f"{_named(slow)} at {slow[0].rate_gbps} GB/s",
+            measured=f"{slow[0].rate_gbps} GB/s",
+            expected=f"{wanted.value} GB/s",
+            source=expected.source_of(wanted.source),
+        )
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:
+        wanted = profile_of(expected).links.nvlink_rate_gbps
+        return f"{wanted.value if wanted else '?'} GB/s on every active link of {counted(len(gpus), 'GPU')}"
+
+
+def _named(links: list[NvLink]) -> str:
+    indices = listed((link.index for link in links), limit=18)
+    return f"link {indices}" if len(links) == 1 else f"links {indices}"
+
+
+def _first(links: list[NvLink]) -> Missing:
+    return next(link.active for link in links if isinstance(link.active, Missing))

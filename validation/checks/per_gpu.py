@@ -1,0 +1,50 @@
+"""A check that looks at one GPU after the other: one finding per bad GPU, or one good finding for all of them."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Iterator
+
+from profiles.models import Expectation
+from validation.checks.base import Check
+from validation.facts.gpu import Gpu, GpuInventory
+from validation.facts.store import Facts
+from validation.verdict import Finding, Verdict
+
+
+class PerGpuCheck(Check):
+    """``look`` judges one GPU; ``good`` is the text of the single PASS where every GPU is good."""
+
+    requires = (GpuInventory,)
+
+    def not_applicable(self, expected: Expectation) -> str:  # noqa: ARG002 - overridden where it depends on it
+        """Why this machine has no such thing by design; empty where it has."""
+        return ""
+
+    @abc.abstractmethod
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
+        """None where the GPU is good; a NOT_APPLICABLE finding where this GPU has no such thing."""
+
+    @abc.abstractmethod
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:
+        """What was seen on all GPUs, for the PASS."""
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        reason = self.not_applicable(expected)
+        if reason:
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", reason)
+            return
+        inventory = facts.need(GpuInventory)
+        if not inventory.gpus:
+            yield self.finding(Verdict.UNKNOWN, "host", "no GPU answered, so none was looked at")
+            return
+        yield from self._judged(inventory.gpus, expected)
+
+    def _judged(self, gpus: tuple[Gpu, ...], expected: Expectation) -> Iterator[Finding]:
+        found = [finding for gpu in gpus if (finding := self.look(gpu, expected)) is not None]
+        trouble = [finding for finding in found if finding.verdict is not Verdict.NOT_APPLICABLE]
+        yield from trouble
+        if not trouble and len(found) == len(gpus):
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", found[0].message)
+        elif not trouble:
+            yield self.finding(Verdict.PASS, "host", self.good(gpus, expected))
