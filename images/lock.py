@@ -1,4 +1,4 @@
-"""The image lock, ``images/lock.yaml``: which image id each name means in each region. Nothing is looked up at ``up``."""
+"""The image lock, ``images/lock.yaml``: which id each name means in each region. Nothing is looked up at ``up``."""
 
 from __future__ import annotations
 

@@ -188,25 +188,25 @@ class Decision:
 
 
 def begin() -> None:
-    """The program's first act: record ``healthy: false``, which stays unless :func:`conclude` gets to replace it."""
+    """The program's first act: record ``healthy: false``, which stays unless :func:`conclude` replaces it."""
     pulumi.export("healthy", value=False)
     root = get_root_resource()
-    if root is not None and not is_dry_run():
+    if isinstance(root, pulumi.ComponentResource) and not is_dry_run():
         root.register_outputs({"healthy": False})
 
 
 def conclude(gate: HealthGate, exports: Mapping[str, pulumi.Input[Any]] | None = None) -> None:
-    """The program's last act: export ``healthy``, ``verdict``, ``gate``, ``report`` and ``exports``, then fail if closed.
+    """The program's last act: export ``healthy``, ``verdict``, ``gate``, ``report``, ``exports``; fail if closed.
 
     ``KILN_GATE_MODE=record`` leaves the failing to whoever runs the program, so that the engine finishes what it has
     to delete.
     """
-    decision = decide(gate)
+    made = decide(gate)
     outputs: dict[str, Any] = {
         **(exports or {}),
-        "healthy": decision.apply(lambda made: made.healthy),
-        "verdict": decision.apply(lambda made: made.verdict),
-        "gate": decision.apply(lambda made: made.summary),
+        "healthy": made.apply(lambda decided: decided.healthy),
+        "verdict": made.apply(lambda decided: decided.verdict),
+        "gate": made.apply(lambda decided: decided.summary),
         "report": gate.report,
     }
     for name, value in outputs.items():
@@ -214,9 +214,7 @@ def conclude(gate: HealthGate, exports: Mapping[str, pulumi.Input[Any]] | None =
     if is_dry_run() or os.environ.get(MODE_VARIABLE) == RECORD:
         return
     # Over all exports: raising while one is pending would lose the final registration of the outputs.
-    pulumi.Output.all(decision, *outputs.values()).apply(
-        lambda known: _fail_if_closed(known[0]), run_with_unknowns=True
-    )
+    pulumi.Output.all(made, *outputs.values()).apply(lambda known: _fail_if_closed(known[0]), run_with_unknowns=True)
 
 
 def _fail_if_closed(decision: Decision) -> None:
@@ -242,10 +240,10 @@ def decide(gate: HealthGate) -> pulumi.Output[Decision]:
 def decision(facts: Any, *, token: str) -> Decision:
     """The one rule: open only if judged good, in the run with this token, for exactly these hosts.
 
-    >>> good = {"healthy": True, "verdict": "PASS", "summary": "PASS", "recheck": "t", "judged": ["i-1"], "hosts": ["i-1"]}
-    >>> decision(good, token="t").healthy
+    >>> judged = {"healthy": True, "verdict": "PASS", "summary": "PASS", "recheck": "t", "judged": ["i-1"]}
+    >>> decision({**judged, "hosts": ["i-1"]}, token="t").healthy
     True
-    >>> decision({**good, "hosts": ["i-2"]}, token="t").verdict
+    >>> decision({**judged, "hosts": ["i-2"]}, token="t").verdict
     'UNKNOWN'
     """
     if not isinstance(facts, Mapping) or pulumi.output.contains_unknowns(facts) or facts["recheck"] != token:

@@ -112,7 +112,7 @@ def of(asked_for: Settings, warnings: tuple[Finding, ...] = ()) -> Plan:
 
 
 def interfaces(cards: NetworkCards | None, efa_count: int) -> tuple[Interface, ...]:
-    """AWS's current layout: ENA at card 0 device 0; ``efa-only`` at device 1 of card 0 and device 0 of every other card.
+    """AWS's current layout: ENA at card 0 device 0; ``efa-only`` at device 1 of card 0, device 0 of every other card.
 
     Cards that cannot carry an EFA (card 0 of p6-b300) get none. Source: AWS, EC2 user guide, "Maximize network
     bandwidth on EFA instance types" (efa-acc-inst-types), read 2026.

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from profiles.expectation import expect
-from plugins.kiln.wire import UNKNOWN
 from validation.runner import Options, Target
+
+from plugins.kiln.wire import UNKNOWN
+from profiles.expectation import expect
 
 LEVELS = ("none", "quick", "standard", "soak")
 

@@ -4,6 +4,8 @@ Written against the engine's protocol itself and not on ``pulumi.provider.experi
 Diff, shows exceptions as tracebacks, and runs everything on one event loop.
 """
 
+# ruff: noqa: N802, ARG002 - the names and arguments are those of the engine's protocol
+
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,4 @@
-"""``kiln:index:SshKey``: an ed25519 key pair. The private half is a secret output and never leaves state in the clear."""
+"""``kiln:index:SshKey``: an ed25519 key pair, whose private half is a secret output."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _secrets_in_value(value: struct_pb2.Value, *, inside: bool) -> Iterator[str]
 
 
 def scrub(text: str, secrets: frozenset[str]) -> str:
-    """``text`` without any secret, nor any line of one. Texts shorter than 6 characters are too common to search for."""
+    """``text`` without any secret, nor any line of one. What is shorter than 6 characters is too common to search."""
     pieces = {piece for one in secrets for piece in (one, *one.splitlines()) if len(piece.strip()) >= 6}
     for piece in sorted(pieces, key=len, reverse=True):
         if not piece.startswith("-----"):  # the PEM frame is no secret
