@@ -163,7 +163,11 @@ class FabricRemote:
         return door
 
     def login(self, endpoint: Endpoint, door: socket.socket, timeout_s: float) -> Connection:
-        connection = self._connection(endpoint, door, timeout_s)
+        try:
+            connection = self._connection(endpoint, door, timeout_s)
+        except BaseException:
+            door.close()
+            raise
         try:
             connection.open()
         except (HostError, paramiko.SSHException, EOFError, OSError) as error:
