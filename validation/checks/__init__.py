@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from validation.checks.base import Check
+from validation.checks.burnin import BurnInCopy, BurnInGemm
+from validation.checks.burnin_speed import BurnInBandwidth, BurnInPeers, BurnInSpeed, BurnInThrottle
 from validation.checks.driver import DriverLoaded, DriverVersion, LibraryMatch
 from validation.checks.errors import EccUncorrected, RecoveryAction, RowRemap, Throttle
 from validation.checks.fabric import FabricManager, FabricState
@@ -43,4 +45,10 @@ CHECKS: tuple[Check, ...] = (
     RecoveryAction(),
     Throttle(),
     EfaCount(),
+    BurnInGemm(),
+    BurnInCopy(),
+    BurnInSpeed(),
+    BurnInPeers(),
+    BurnInBandwidth(),
+    BurnInThrottle(),
 )

@@ -12,6 +12,7 @@ from typing import TypeVar
 from profiles.errors import ParseError
 from validation.evidence import Bundle, Item, Outcome
 from validation.facts import (
+    burnin,
     cuda_toolkit,
     driver_fault,
     fi_info,
@@ -30,6 +31,7 @@ from validation.facts import (
     topo,
     topo_p2p,
 )
+from validation.facts.burnin import BurnInResult
 from validation.facts.gpu import DriverFault, GpuInventory
 from validation.facts.host import (
     BlockDevices,
@@ -263,6 +265,7 @@ RULES: Mapping[type, Rule] = {
     EfaModule: efa_module,
     RdmaDevices: rdma_devices,
     BlockDevices: _parsed("lsblk", lsblk.parse),
+    BurnInResult: _parsed("burn-in", burnin.parse),
 }
 _EVIDENCE: Mapping[type, str] = {
     HostInfo: "os-release",
@@ -280,4 +283,5 @@ _EVIDENCE: Mapping[type, str] = {
     EfaModule: "efa-module",
     RdmaDevices: "ibv-devinfo",
     BlockDevices: "lsblk",
+    BurnInResult: "burn-in",
 }

@@ -16,10 +16,10 @@ of the cooling at full power.
 """
 
 import ctypes
+import hashlib
 import itertools
 import operator
 import os
-import random
 import struct
 import time
 import zlib
@@ -47,7 +47,8 @@ class Pattern:
     """The repeating content of one matrix: as fp16 bytes for the GPU, as integers for the host's own answer."""
 
     def __init__(self, seed: int) -> None:
-        raw = random.Random(seed).getrandbits(8 * PERIOD).to_bytes(PERIOD, "little")  # noqa: S311 - a test pattern
+        blocks = (hashlib.sha512(b"%d %d" % (seed, block)).digest() for block in range(PERIOD // 64 + 1))
+        raw = b"".join(blocks)[:PERIOD]  # the same for ever, so that the right checksums are constants of the judge
         numbers = [2 * (byte & 15) - 15 for byte in range(256)]
         halves = [struct.pack("<e", number) for number in numbers]
         self.fp16 = bytearray(2 * PERIOD)

@@ -72,7 +72,7 @@ class Child:
 
 
 class Port:
-    """The child's end: ``send`` a message; ``order`` waits for the parent's next word, empty when the parent is gone."""
+    """The child's end: ``send`` a message; ``order`` waits for the next word, empty when the parent is gone."""
 
     def __init__(self, inbox: int, outbox: int) -> None:
         self._orders = os.fdopen(inbox, "rb", 0)
