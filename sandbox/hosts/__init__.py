@@ -1,0 +1,1 @@
+"""Simulated GPU hosts: machine descriptions, rendered evidence, faults by name, an SSH server. A simulator, no more."""

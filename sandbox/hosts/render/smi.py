@@ -1,0 +1,102 @@
+"""``nvidia-smi``: the query as XML, the list, the versions, and the lines it prints when it cannot work.
+
+The structure of the XML follows captures of drivers 570 to 595 (k8s-test-infra 3b2b865d, 2026-08-21); the template holds
+every element of those that a reader may use.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import jinja2
+
+from sandbox.hosts.render.answers import Answer
+from sandbox.hosts.render.csv import fields
+from sandbox.hosts.render.links import nvlink_status, p2p_matrix, topology
+from sandbox.hosts.state import NVML_GPU_IS_LOST, NVML_LIBRARY_MISMATCH, Gpu, Host
+
+TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+NO_DEVICES = 6
+
+
+@functools.cache
+def _xml() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("nvidia-smi.xml.j2")
+
+
+def query_xml(host: Host) -> str:
+    """``nvidia-smi -q -x``."""
+    branch = int(host.driver.split(".")[0])
+    return _xml().render(
+        host=host,
+        gpus=list(enumerate(host.gpus)),
+        dtd=13 if branch >= 580 else 12,
+        yes=lambda value: "Yes" if value else "No",
+        active=lambda gpu, bit: "Active" if gpu.throttle & bit else "Not Active",
+    )
+
+
+def gpu_list(host: Host) -> str:
+    """``nvidia-smi -L``: a lost GPU keeps its line, with the driver's complaint in it."""
+    return "".join(
+        f"{lost_line(gpu)}\n" if gpu.lost else f"GPU {index}: {gpu.name} (UUID: {gpu.uuid})\n"
+        for index, gpu in enumerate(host.gpus)
+    )
+
+
+def lost_line(gpu: Gpu) -> str:
+    return (
+        f"Unable to determine the device handle for GPU {gpu.address}: GPU is lost.  "
+        "Reboot the system to recover this GPU"
+    )
+
+
+def version(host: Host) -> str:
+    """``nvidia-smi --version``."""
+    short = ".".join(host.library.split(".")[:2])
+    return (
+        f"NVIDIA-SMI version  : {host.library}\nNVML version        : {short}\n"
+        f"DRIVER version      : {host.driver}\nCUDA Version        : {host.cuda_driver}\n"
+    )
+
+
+def _broken(host: Host) -> Answer | None:
+    """What every call prints where the driver cannot be asked at all."""
+    if host.mismatch:
+        short = ".".join(host.library.split(".")[:2])
+        text = f"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: {short}\n"
+        return Answer(text, rc=NVML_LIBRARY_MISMATCH)
+    if not host.gpus:
+        return Answer("No devices were found\n", rc=NO_DEVICES)
+    return None
+
+
+def render(host: Host) -> dict[str, Answer]:
+    """Every answer of ``nvidia-smi``; where the driver is broken, each of them is its complaint."""
+    calls = {
+        "q-x": query_xml,
+        "topo-m": topology,
+        "topo-p2p-r": p2p_matrix,
+        "nvlink-s": nvlink_status,
+    }
+    broken = _broken(host)
+    lost = next((gpu for gpu in host.gpus if gpu.lost), None)
+    complaint = broken or (Answer(lost_line(lost) + "\n", rc=NVML_GPU_IS_LOST) if lost else None)
+    answers = {name: complaint or Answer(call(host)) for name, call in calls.items()}
+    answers["L"] = broken or Answer(gpu_list(host))
+    answers["version"] = broken or Answer(version(host))
+    if broken:
+        answers["query-gpu/.broken"] = broken
+    for name, (header, column) in {} if broken else fields(host).items():
+        answers[f"query-gpu/{name}"] = Answer("".join(f"{cell}\n" for cell in column))
+        answers[f"query-gpu/{name}.header"] = Answer(header + "\n")
+    return {f"nvidia-smi/{name}": answer for name, answer in answers.items()}

@@ -1,0 +1,5 @@
+#!/bin/sh
+case $$* in
+"-p efa" | "-p efa "*) answer fi_info ;;
+*) refuse "$$@" ;;
+esac

@@ -1,0 +1,3 @@
+#!/bin/sh
+[ $$# -eq 0 ] || refuse "$$@"
+answer ibv_devinfo

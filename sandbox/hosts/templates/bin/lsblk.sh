@@ -1,0 +1,5 @@
+#!/bin/sh
+case " $$* " in
+*" -J "*" -b "* | *" -b "*" -J "*) answer lsblk ;;
+*) refuse "$$@" ;;
+esac

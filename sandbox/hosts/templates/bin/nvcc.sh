@@ -1,0 +1,5 @@
+#!/bin/sh
+case $$* in
+"--version" | "-V") answer nvcc ;;
+*) refuse "$$@" ;;
+esac

@@ -1,0 +1,3 @@
+#!/bin/sh
+echo "sudo: a password is required" >&2
+exit 1

@@ -1,0 +1,1 @@
+"""Stub libraries of a simulated host, in C, and how they are built."""
