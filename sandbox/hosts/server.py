@@ -33,11 +33,11 @@ class _Gatekeeper(asyncssh.SSHServer):
         self._connection = conn
         self._handle.connections.add(conn)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the library's signature
         if self._connection:
             self._handle.connections.discard(self._connection)
 
-    def begin_auth(self, username: str) -> bool:
+    def begin_auth(self, username: str) -> bool:  # noqa: ARG002 - the library's signature
         return True
 
     def password_auth_supported(self) -> bool:
@@ -49,7 +49,7 @@ class _Gatekeeper(asyncssh.SSHServer):
     def public_key_auth_supported(self) -> bool:
         return True
 
-    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:  # noqa: ARG002 - as above
         return key.public_data in self._handle.authorised
 
 
@@ -173,12 +173,8 @@ class ServedHost:
     async def _attend(self, process: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process) -> None:
         """Pass streams on until the command has ended and said everything, or the channel is gone."""
         assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stderr is not None
         feed = asyncio.create_task(_feed(process.stdin, child.stdin))
-        ended = asyncio.gather(
-            _pass_on(child.stdout, process.stdout), _pass_on(child.stderr, process.stderr), child.wait()
-        )
+        ended = asyncio.create_task(_relay(child, process))
         gone = asyncio.create_task(process.wait_closed())
         try:
             await asyncio.wait({ended, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -201,6 +197,13 @@ async def _feed(source: asyncssh.SSHReader[bytes], sink: asyncio.StreamWriter) -
         sink.close()
 
 
+async def _relay(child: asyncio.subprocess.Process, process: asyncssh.SSHServerProcess[bytes]) -> None:
+    """Everything the command says, until it has ended."""
+    assert child.stdout is not None
+    assert child.stderr is not None
+    await asyncio.gather(_pass_on(child.stdout, process.stdout), _pass_on(child.stderr, process.stderr), child.wait())
+
+
 async def _pass_on(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes]) -> None:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError, asyncssh.Error):
         while data := await source.read(CHUNK):
@@ -208,10 +211,10 @@ async def _pass_on(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes]
             await sink.drain()
 
 
-async def _stall(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Say nothing for as long as anybody waits."""
     with contextlib.suppress(asyncio.TimeoutError, ConnectionResetError):
-        await asyncio.wait_for(_reader.read(), STALL_S)
+        await asyncio.wait_for(reader.read(), STALL_S)
     writer.close()
 
 

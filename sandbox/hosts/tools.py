@@ -17,17 +17,17 @@ from profiles.errors import KilnError
 from sandbox.hosts.state import Host
 
 STUBS = Path(__file__).resolve().parent / "templates" / "bin"
-COREUTILS = (
-    "[ awk base64 bash basename cat chmod cp cut date dd dirname echo env expr false find grep head kill ln ls mkdir "
-    "mktemp mv nproc od paste printf pwd readlink realpath rm rmdir sed seq sh sleep sort stat tail tee test timeout "
-    "touch tr true uniq wc"
-).split()
+COREUTILS = """
+    [ awk base64 bash basename cat chmod cp cut date dd dirname echo env expr false find grep head kill ln ls mkdir
+    mktemp mv nproc od paste printf pwd readlink realpath rm rmdir sed seq sh sleep sort stat tail tee test timeout
+    touch tr true uniq wc
+""".split()  # noqa: SIM905 - one word a tool reads better than a column of quotes
 Sudo = Literal["stub", "system"]
 
 
 @functools.cache
 def system_python() -> str:
-    """The absolute path of a Python of the machine itself: readable by every user, and with no environment behind it."""
+    """The absolute path of the machine's own Python: every user may run it, and no environment stands behind it."""
     for candidate in ("/usr/bin/python3", "/usr/local/bin/python3", f"{sys.base_prefix}/bin/python3", sys.executable):
         if Path(candidate).exists():
             return candidate

@@ -8,6 +8,8 @@ from sandbox.hosts.state import Host
 
 AMAZON = "1d0f"
 NVIDIA = "10de"
+NVME = "Non-Volatile memory controller"
+ETHERNET = "Ethernet controller"
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}  # GT/s by PCIe generation
 DEAD_CONFIG = b"\xff" * 64  # what reads back from a device that has fallen off the bus
 
@@ -46,29 +48,14 @@ def rdma_name(address: str) -> str:
 
 def _fixed() -> list[Function]:
     """What every EC2 instance has."""
-    return [
-        Function(
-            "0000:00:00.0", "0600", "Host bridge", "8086", "1237", "Intel Corporation 440FX - 82441FX PMC [Natoma]"
-        ),
-        Function("0000:00:01.0", "0601", "ISA bridge", "8086", "7000", "Intel Corporation 82371SB PIIX3 ISA"),
-        Function("0000:00:03.0", "0300", "VGA compatible controller", AMAZON, "1111", "Amazon.com, Inc. Device"),
-        Function(
-            "0000:00:04.0",
-            "0108",
-            "Non-Volatile memory controller",
-            AMAZON,
-            "8061",
-            "Amazon.com, Inc. NVMe EBS Controller",
-        ),
-        Function(
-            "0000:00:05.0",
-            "0200",
-            "Ethernet controller",
-            AMAZON,
-            "ec20",
-            "Amazon.com, Inc. Elastic Network Adapter (ENA)",
-        ),
+    rows = [
+        ("0000:00:00.0", "0600", "Host bridge", "8086", "1237", "Intel Corporation 440FX - 82441FX PMC [Natoma]"),
+        ("0000:00:01.0", "0601", "ISA bridge", "8086", "7000", "Intel Corporation 82371SB PIIX3 ISA"),
+        ("0000:00:03.0", "0300", "VGA compatible controller", AMAZON, "1111", "Amazon.com, Inc. Device"),
+        ("0000:00:04.0", "0108", NVME, AMAZON, "8061", "Amazon.com, Inc. NVMe EBS Controller"),
+        ("0000:00:05.0", "0200", ETHERNET, AMAZON, "ec20", "Amazon.com, Inc. Elastic Network Adapter (ENA)"),
     ]
+    return [Function(*row) for row in rows]
 
 
 def store_address(index: int) -> str:
@@ -97,14 +84,11 @@ def functions(host: Host) -> list[Function]:
         ]
     if host.machine.efa:
         name = f"Amazon.com, Inc. {host.machine.efa.bus_name}"
-        found += [
-            Function(address, "0200", "Ethernet controller", AMAZON, host.machine.efa.device_id, name)
-            for address in host.efa
-        ]
+        found += [Function(address, "0200", ETHERNET, AMAZON, host.machine.efa.device_id, name) for address in host.efa]
     store = host.machine.instance_store
     name = "Amazon.com, Inc. NVMe SSD Controller"
     found += [
-        Function(store_address(index), "0108", "Non-Volatile memory controller", AMAZON, "cd01", name)
+        Function(store_address(index), "0108", NVME, AMAZON, "cd01", name)
         for index in range(store.count if store else 0)
     ]
     return sorted(found, key=lambda function: function.address)
@@ -124,7 +108,7 @@ def lspci(host: Host) -> str:
 
 
 def sysfs(host: Host) -> dict[str, str | bytes]:
-    """The files below ``/sys/bus/pci/devices``. The kernel keeps ids of a dead device but reads its link as all ones."""
+    """Files below ``/sys/bus/pci/devices``. Of a dead device the kernel keeps the ids; its link reads all ones."""
     files: dict[str, str | bytes] = {}
     for function in functions(host):
         folder = f"sys/bus/pci/devices/{function.address}"

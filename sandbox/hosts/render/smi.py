@@ -1,7 +1,7 @@
 """``nvidia-smi``: the query as XML, the list, the versions, and the lines it prints when it cannot work.
 
-The structure of the XML follows captures of drivers 570 to 595 (k8s-test-infra 3b2b865d, 2026-08-21); the template holds
-every element of those that a reader may use.
+The structure of the XML follows captures of drivers 570 to 595 (k8s-test-infra 3b2b865d, 2026-08-21); the template
+holds every element of those that a reader may use.
 """
 
 from __future__ import annotations

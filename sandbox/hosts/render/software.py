@@ -113,9 +113,14 @@ def units(host: Host) -> dict[str, Answer]:
 def cloud_init(host: Host) -> tuple[dict[str, Answer], dict[str, str | bytes]]:
     """What ``cloud-init status`` says, and the files below ``/run/cloud-init``."""
     done = host.cloud_init == "done"
-    stage = {"errors": [], "finished": 31.42 if done else None, "recoverable_errors": {}, "start": 27.1}
+    stage: dict[str, object] = {
+        "errors": [],
+        "finished": 31.42 if done else None,
+        "recoverable_errors": {},
+        "start": 27.1,
+    }
     source = "DataSourceEc2Local"
-    report = {
+    report: dict[str, object] = {
         "boot_status_code": "enabled-by-generator",
         "datasource": "ec2",
         "detail": source,
