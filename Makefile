@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 BIN := .venv/bin
-READY := .venv/.ready
+PYTHON ?= python3
 SOURCE := bench images kiln plugins profiles sandbox stacks tests tools validation
 WORKERS ?= 2
 
@@ -16,38 +16,35 @@ WORKERS ?= 2
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
-setup: $(READY)  ## create .venv and find, install or build the Pulumi CLI (done by every other target)
+setup:  ## create .venv and find, install or build the Pulumi CLI (every other target does it first)
+	@$(PYTHON) tools/setup.py > /dev/null
 
-$(READY): requirements.lock pyproject.toml tools/setup.py
-	python3 tools/setup.py
-	@touch $@
-
-fmt: $(READY)  ## format the code
+fmt: setup  ## format the code
 	$(BIN)/ruff check --fix-only --quiet $(wildcard $(SOURCE))
 	$(BIN)/ruff format $(wildcard $(SOURCE))
 
-lint: $(READY) types  ## style, types, Python 3.6 syntax of the probe, generated pages
+lint: setup types  ## style, types, Python 3.6 syntax of the probe, generated pages
 	$(BIN)/ruff check $(wildcard $(SOURCE))
 	$(BIN)/ruff format --check $(wildcard $(SOURCE))
 	$(BIN)/vermin --no-tips --violations --eval-annotations --target=3.6- validation/probe
 	$(BIN)/python -m tools.docs --check
 
-types: $(READY)  ## mypy, strict
+types: setup  ## mypy, strict
 	$(BIN)/mypy
 
-docs: $(READY)  ## write the generated pages: docs/checks.md, docs/faults.md, the tables in README.md
+docs: setup  ## write the generated pages: docs/checks.md, docs/faults.md, the tables in README.md
 	$(BIN)/python -m tools.docs
 
-test: $(READY)  ## unit and system tests, with coverage
+test: setup  ## unit and system tests, with coverage
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term
 
-unit: $(READY)  ## unit tests only: offline, seconds
+unit: setup  ## unit tests only: offline, seconds
 	$(BIN)/pytest -n $(WORKERS) tests/unit
 
-demo: $(READY)  ## the whole path on simulated hosts: healthy, then one broken NVLink, then gone
+demo: setup  ## the whole path on simulated hosts: healthy, then one broken NVLink, then gone
 	$(BIN)/python -m kiln.demo
 
-bench: $(READY)  ## how fast hosts are validated, as ratios to OpenSSH in the same run
+bench: setup  ## how fast hosts are validated, as ratios to OpenSSH in the same run
 	$(BIN)/python -m bench
 
 check: lint test  ## what CI runs

@@ -107,16 +107,16 @@ class Engine:
         entries = self._json(stack, "config", "--json")
         return {key: entry.get("value", "[secret]") for key, entry in entries.items()}
 
-    def up(self, stack: str, on_event: Callable[[Event], None]) -> Run:
-        """Run ``pulumi up`` to its end, handing each engine event to ``on_event`` (in another thread).
+    def operate(self, verb: str, stack: str, on_event: Callable[[Event], None]) -> Run:
+        """Run ``pulumi up`` or ``pulumi destroy`` to its end, handing each event to ``on_event`` (in another thread).
 
         SIGINT and SIGTERM are passed on once each: the engine then stops what it can and saves its state.
         """
-        with tempfile.TemporaryDirectory(prefix="kiln-up-") as folder:
+        with tempfile.TemporaryDirectory(prefix="kiln-") as folder:
             log = Path(folder) / "events.jsonl"
             flags = ("--yes", "--skip-preview", "--non-interactive", "--color=never", f"--event-log={log}")
             process = subprocess.Popen(
-                [str(self.cli), "up", *flags, f"--stack={stack}"],
+                [str(self.cli), verb, *flags, f"--stack={stack}"],
                 cwd=self.directory,
                 env={**self.environment, "PULUMI_DEBUG_COMMANDS": "true"},  # without it there is no --event-log
                 stdin=subprocess.DEVNULL,
@@ -145,7 +145,8 @@ class Engine:
                 return kind(message.format(**values), remedy=remedy.format(**values))
         return CloudError(f"the Pulumi engine failed: {_last_error(text)}")
 
-    def _json(self, stack: str, *arguments: str) -> dict[str, Any]:
+    def call(self, stack: str, *arguments: str) -> str:
+        """What ``pulumi ARGUMENTS --stack STACK`` prints. Raises KilnError as the engine's error says."""
         done = subprocess.run(
             [str(self.cli), *arguments, "--non-interactive", f"--stack={stack}"],
             cwd=self.directory,
@@ -158,10 +159,14 @@ class Engine:
         )
         if done.returncode:
             raise self.explain(stack, done.stderr)
+        return done.stdout
+
+    def _json(self, stack: str, *arguments: str) -> dict[str, Any]:
+        text = self.call(stack, *arguments)
         try:
-            data = json.loads(done.stdout)
+            data = json.loads(text)
         except ValueError as error:
-            raise CloudError(f"pulumi {' '.join(arguments)}: not JSON: {done.stdout[:200]!r}") from error
+            raise CloudError(f"pulumi {' '.join(arguments)}: not JSON: {text[:200]!r}") from error
         if not isinstance(data, dict):
             raise CloudError(f"pulumi {' '.join(arguments)}: expected an object, found {type(data).__name__}")
         return data

@@ -38,9 +38,14 @@ def project_folder(directory: Path) -> Path:
     )
 
 
+def project_name(engine: Engine) -> str:
+    """The project's name in its Pulumi.yaml."""
+    return str(yamlfile.read(engine.directory / "Pulumi.yaml").data.get("name", ""))
+
+
 def is_own(engine: Engine) -> bool:
     """Whether the project is Kiln's own program, whose settings are known here; anyone's program may use the gate."""
-    return yamlfile.read(engine.directory / "Pulumi.yaml").data.get("name") == PROJECT
+    return project_name(engine) == PROJECT
 
 
 def read_plan(engine: Engine, stack: str) -> Plan:

@@ -44,7 +44,7 @@ def command(stack: str, cwd: Path, **options: Any) -> int:
         read_plan(engine, stack)  # wrong settings likewise, all at once
     started = dt.datetime.now(dt.timezone.utc)
     with progress() as shown:
-        run = engine.up(stack, EngineProgress(shown))
+        run = engine.operate("up", stack, EngineProgress(shown))
     if run.interrupted:
         click.echo(f"kiln: interrupted; `kiln status {stack}` says where the stack stands", err=True)
         return EXIT_INTERRUPTED

@@ -1,0 +1,230 @@
+"""``make demo``: the whole path on simulated hosts, with the real Pulumi engine.
+
+Two p5.48xlarge come up and are judged good; one NVLink of one GPU breaks and the next ``pulumi up`` fails and says so;
+everything is destroyed and nothing is left running. All state lives in a folder of its own, which is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+import yaml
+
+from kiln.engine import Engine, Run
+from kiln.events import EngineProgress
+from kiln.output import show, write
+from kiln.progress import progress
+from profiles.errors import KilnError
+from sandbox.client import Sandbox
+from stacks.cli import find, pulumi_environment
+from validation.report import document, webpage
+from validation.report.model import StackReport
+from validation.report.summary import closing
+
+ROOT = Path(__file__).resolve().parent.parent
+STACK = "demo"
+INSTANCE_TYPE = "p5.48xlarge"
+COUNT = 2
+VICTIM = "node-1"
+FAULT = "nvlink-down"
+EXIT_INTERRUPTED = 130
+
+
+class DemoError(KilnError):
+    """The demo did not show what it is there to show."""
+
+    exit_code = 1
+
+
+@dataclass
+class Demo:
+    """``home`` holds all state, ``reports`` is where the two web pages go, and stay."""
+
+    home: Path
+    reports: Path
+    started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.sandbox = Sandbox(self.home / "sandbox")
+        self.engine: Engine | None = None
+
+    def run(self) -> None:
+        """All steps; raises KilnError where one does not come out as it must."""
+        self._say(
+            "This is a simulator: the cloud and the GPU hosts are not real. The Pulumi engine, SSH and the checks are."
+        )
+        with self._step("start the sandbox"):
+            self.sandbox.start()
+            engine = self.engine = self._project()
+        with self._step(f"make the stack: {COUNT} x {INSTANCE_TYPE}"):
+            engine.call(STACK, "stack", "init")
+            for key, value in self._settings().items():
+                engine.call(STACK, "config", "set", f"kiln:{key}", value)
+        with self._step("pulumi up"):
+            run = self._operate("up")
+        self._judge_good(run)
+        with self._step(f"break one NVLink of one GPU of {VICTIM}; nothing else changes"):
+            self.sandbox.fault(VICTIM, FAULT)
+        with self._step("pulumi up"):
+            run = self._operate("up")
+        self._judge_faulty(run)
+        with self._step("pulumi destroy"):
+            run = self._operate("destroy")
+            _demand(run.code == 0, f"pulumi destroy failed: {'; '.join(run.messages())}")
+            left = {kind: names for kind, names in self.sandbox.resources().items() if names}
+            _demand(not left, f"resources are left in the cloud: {left}")
+            self.engine = None
+        with self._step("stop the sandbox"):
+            pid = self.sandbox.endpoint().pid
+            self.sandbox.stop()
+            _demand(not Path(f"/proc/{pid}").exists() or not self.sandbox.status()["running"], "the sandbox still runs")
+        left_over = processes_naming(self.home)
+        _demand(not left_over, f"processes are left: {left_over}")
+        self._say("nothing is left running")
+
+    def clean_up(self) -> None:
+        """End what an unfinished demo left; says what could not be ended, and raises nothing."""
+        if self.engine is not None:
+            with self._step("clean up: pulumi destroy"), contextlib.suppress(KilnError):
+                self.engine.operate("destroy", STACK, lambda _: None)
+        try:
+            self.sandbox.stop()
+        except KilnError as error:
+            click.echo(f"kiln: {error}", err=True)
+
+    def _project(self) -> Engine:
+        """A project of the demo's own: this checkout's program, with state and settings in the demo's folder."""
+        project = self.home / "project"
+        (self.home / "state").mkdir(parents=True)
+        project.mkdir()
+        data = yaml.safe_load((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))
+        data["main"] = str(ROOT / data["main"])
+        data["runtime"]["options"]["virtualenv"] = str(ROOT / data["runtime"]["options"]["virtualenv"])
+        for provider in data["plugins"]["providers"]:
+            provider["path"] = str(ROOT / provider["path"])
+        (project / "Pulumi.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+        variables = {
+            **os.environ,
+            **self.sandbox.env(),
+            "PULUMI_BACKEND_URL": f"file://{self.home / 'state'}",
+            "PULUMI_HOME": str(self.home / "pulumi"),
+            "PULUMI_CONFIG_PASSPHRASE": STACK,
+        }
+        variables.pop("KILN_GATE_MODE", None)  # the gate itself must fail the second run
+        return Engine(find(variables) / "pulumi", project, pulumi_environment(variables))
+
+    def _settings(self) -> dict[str, str]:
+        own = {"instanceType": INSTANCE_TYPE, "count": str(COUNT), "image": "sandbox-ubuntu", "owner": "demo"}
+        return {**own, **self.sandbox.settings()}
+
+    def _operate(self, verb: str) -> Run:
+        assert self.engine is not None
+        with progress() as shown:
+            run = self.engine.operate(verb, STACK, EngineProgress(shown))
+        if run.interrupted:
+            raise KeyboardInterrupt
+        return run
+
+    def _judge_good(self, run: Run) -> None:
+        _demand(run.code == 0, f"pulumi up failed: {'; '.join(run.messages())}")
+        outputs, report = self._result("healthy")
+        _demand(outputs.get("healthy") is True and report.healthy, "the stack is not healthy")
+
+    def _judge_faulty(self, run: Run) -> None:
+        outputs, report = self._result("faulty")
+        _demand(run.code != 0, "pulumi up succeeded with a broken NVLink")
+        _demand(outputs.get("healthy") is False and not report.healthy, "the stack still says healthy")
+        found = [entry.finding for entry in closing(report)]
+        _demand(
+            bool(found) and all(finding.subject.startswith(f"{VICTIM}/GPU") for finding in found), "wrong host blamed"
+        )
+        said = "\n".join(run.messages())
+        missing = [text for f in found for text in (f.subject, f.measured, f.expected, f.remedy) if text not in said]
+        _demand(not missing, f"the engine's message does not say {missing}: {said}")
+        self._say(f"pulumi up exited with {run.code} and said:")
+        click.echo(said)
+
+    def _result(self, name: str) -> tuple[dict[str, Any], StackReport]:
+        """The stack's outputs and the report in them; shows the gate's table and writes the web page."""
+        assert self.engine is not None
+        outputs = self.engine.outputs(STACK)
+        text = outputs.get("report")
+        _demand(isinstance(text, str), "the stack has no report")
+        report = document.read(str(text))
+        click.echo()
+        show(report)
+        self.reports.mkdir(parents=True, exist_ok=True)
+        page = self.reports / f"{name}.html"
+        write(page, webpage.render(report))
+        self._say(f"healthy: {str(outputs.get('healthy')).lower()}; report: {page}")
+        return outputs, report
+
+    @contextlib.contextmanager
+    def _step(self, what: str) -> Iterator[None]:
+        begun = time.monotonic()
+        self._say(f"{what} ...")
+        yield
+        self._say(f"{what}: done in {time.monotonic() - begun:.1f} s")
+
+    def _say(self, text: str) -> None:
+        click.echo(f"[{time.monotonic() - self.started:5.1f} s] {text}")
+        sys.stdout.flush()
+
+
+def processes_naming(folder: Path) -> list[str]:
+    """The processes whose command line or environment names the folder, this one apart: ``pid command``."""
+    needle = os.fsencode(folder)
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        if entry.name == str(os.getpid()):
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes()
+            if needle in command or needle in (entry / "environ").read_bytes():
+                found.append(f"{entry.name} {command.replace(bytes(1), b' ').decode(errors='replace').strip()}")
+        except OSError:
+            continue  # ended meanwhile, or another user's
+    return found
+
+
+def _demand(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise DemoError(f"demo: {otherwise}")
+
+
+def main() -> int:
+    """Run the demo; 0 only if everything came out as it must and nothing is left."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    reports = Path.cwd() / "reports" / "demo"
+    with tempfile.TemporaryDirectory(prefix="kiln-demo-") as folder:
+        demo = Demo(Path(folder), reports)
+        try:
+            demo.run()
+        except KilnError as error:
+            click.echo(f"kiln: {error}", err=True)
+            return error.exit_code or 1
+        except KeyboardInterrupt:
+            click.echo("kiln: interrupted", err=True)
+            return EXIT_INTERRUPTED
+        finally:
+            demo.clean_up()
+    return 0
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
