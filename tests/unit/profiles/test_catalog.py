@@ -119,8 +119,8 @@ WRONG = [
     ("aws/p5.48xlarge.yaml", "vcpus: {", "vcpuz: {", "vcpuz: found {'value': 192, 'source': 'ec2'}; expected Extra"),
     (
         "boards/H100-SXM5-80GB.yaml",
-        "floor: 48, ceiling: 63, source: h100-bandwidth}\n  d",
-        "floor: 90, ceiling: 63, source: h100-bandwidth}\n  d",
+        "floor: 10.5, ceiling: 63, source: h100-copy}\n  d",
+        "floor: 90, ceiling: 63, source: h100-copy}\n  d",
         "burn_in.h2d_gbps: found",
     ),
     (
