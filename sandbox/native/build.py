@@ -13,16 +13,17 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from profiles.errors import KilnError
 
 SOURCES = Path(__file__).resolve().parent
-LIBRARIES: Mapping[str, str] = {
-    "libnvidia-ml.so.1": "nvml.c",
-    "libcuda.so.1": "cuda.c",
-    "libcublas.so.12": "cublas.c",
+READER = "machine.c"  # in every library
+LIBRARIES: Mapping[str, tuple[str, ...]] = {
+    "libnvidia-ml.so.1": ("nvml.c", "nvml_fields.c", "nvml_health.c", "nvml_links.c", READER),
+    "libcuda.so.1": ("cuda.c", READER),
+    "libcublas.so.12": ("cublas.c", READER),
 }
 # -Bsymbolic: each library holds its own copy of machine.c, and must use that one when several are loaded together.
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-pthread", "-Wl,-Bsymbolic")
@@ -46,28 +47,27 @@ def _compiler() -> str:
     )
 
 
-def _digest(source: Path) -> str:
-    """Of everything that decides the library's content: its source, the shared reader, the flags, the machine."""
+def _digest(sources: Sequence[Path]) -> str:
+    """Of everything that decides the library's content: its sources, all headers, the flags, the machine."""
     digest = hashlib.sha256(" ".join((*FLAGS, *LINK, platform.machine())).encode())
-    for path in (source, *sorted(SOURCES.glob("*.h")), SOURCES / "machine.c"):
+    for path in (*sources, *sorted(SOURCES.glob("*.h"))):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def compile_library(soname: str, source: Path, target: Path) -> None:
-    """Compile ``source`` and the shared reader into ``target``. Raises KilnError with the compiler's words."""
+def compile_library(soname: str, sources: Sequence[Path], target: Path) -> None:
+    """Compile ``sources`` into the library ``target``. Raises KilnError with the compiler's words."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         draft = Path(folder) / soname
-        command = [_compiler(), *FLAGS, f"-Wl,-soname,{soname}", "-o", str(draft), str(source)]
-        command += [str(SOURCES / "machine.c"), *LINK]
+        command = [_compiler(), *FLAGS, f"-Wl,-soname,{soname}", "-o", str(draft), *map(str, sources), *LINK]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         except subprocess.TimeoutExpired as error:
-            raise KilnError(f"compiling {source.name} took more than 120 s", remedy="try again") from error
+            raise KilnError(f"compiling {soname} took more than 120 s", remedy="try again") from error
         if done.returncode:
             raise KilnError(
-                f"{source.name} does not compile: {done.stderr.strip() or done.stdout.strip()}",
+                f"{soname} does not compile: {done.stderr.strip() or done.stdout.strip()}",
                 remedy="apt-get install gcc libc6-dev, or set CC to another compiler",
             )
         draft.replace(target)  # whole or not at all, whoever else builds at the same time
@@ -81,12 +81,10 @@ def libraries() -> Mapping[str, Path]:
         KilnError: no C compiler, or it refuses a source.
     """
     built: dict[str, Path] = {}
-    for soname, name in LIBRARIES.items():
-        source = SOURCES / name
-        if not source.exists():
-            continue
-        target = cache_folder() / _digest(source) / soname
+    for soname, names in LIBRARIES.items():
+        sources = [SOURCES / name for name in names]
+        target = cache_folder() / _digest(sources) / soname
         if not target.exists():
-            compile_library(soname, source, target)
+            compile_library(soname, sources, target)
         built[soname] = target
     return built
