@@ -132,6 +132,7 @@ class GpuInventory:
     cuda_driver_version: str | Missing = ABSENT  # the newest CUDA the driver can run: not the installed toolkit
     attached: int | Missing = ABSENT  # the driver's own count
     lost: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()  # what the text itself says it left out: an abridged paste, GPUs not shown
 
 
 @dataclass(frozen=True)

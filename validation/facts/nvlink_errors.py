@@ -1,0 +1,72 @@
+"""``nvidia-smi nvlink -e``: error counters of each NVLink since the driver was loaded."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from profiles.errors import ParseError
+from validation.facts.missing import Missing, Reason
+from validation.facts.nvlink import HEADER
+from validation.facts.text import lines
+
+TOOL = "nvidia-smi nvlink -e"
+_COUNTER = re.compile(r"^Link (\d+): (.+?)(?:: | )(\d+|N/A|\[?Not Supported\]?)$")
+_SENTENCE = re.compile(
+    r"does not have or support nvlink|not supported for devices in mig mode|all links are inactive", re.I
+)
+
+
+@dataclass(frozen=True)
+class LinkErrors:
+    """One counter of one link; ``name`` as the driver prints it ("CRC Errors")."""
+
+    gpu: int
+    link: int
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class NvLinkErrors:
+    """Every counter. ``without`` maps a GPU that prints none to the driver's sentence on why."""
+
+    gpus: tuple[int, ...]
+    counters: tuple[LinkErrors, ...]
+    without: tuple[tuple[int, Missing], ...] = ()
+
+
+def parse(text: str) -> NvLinkErrors:
+    """Raises ParseError where a GPU has neither counters nor a sentence, or its links have unequal sets of counters."""
+    gpus: list[int] = []
+    counters: list[LinkErrors] = []
+    without: list[tuple[int, Missing]] = []
+    for number, line in enumerate(lines(text), start=1):
+        stripped = line.strip()
+        header, counter = HEADER.match(stripped), _COUNTER.match(stripped)
+        if header:
+            gpus.append(int(header[1]))
+        elif counter and gpus:
+            if counter[3].isdigit():
+                counters.append(LinkErrors(gpus[-1], int(counter[1]), counter[2].rstrip(":"), int(counter[3])))
+        elif stripped and _SENTENCE.search(stripped) and gpus:
+            reason = Reason.COULD_NOT_LOOK if "mig" in stripped.lower() else Reason.NOT_APPLICABLE
+            without.append((gpus[-1], Missing(reason, stripped)))
+        elif stripped and not stripped.startswith("$"):
+            raise ParseError(TOOL, number, f"{stripped[:80]!r} is neither a GPU nor a counter")
+    if not gpus:
+        raise ParseError(TOOL, 1, "no line 'GPU N: NAME'")
+    _check(gpus, counters, {gpu for gpu, _ in without})
+    return NvLinkErrors(tuple(gpus), tuple(counters), tuple(without))
+
+
+def _check(gpus: list[int], counters: list[LinkErrors], without: set[int]) -> None:
+    for gpu in gpus:
+        links: dict[int, set[str]] = {}
+        for counter in counters:
+            if counter.gpu == gpu:
+                links.setdefault(counter.link, set()).add(counter.name)
+        if not links and gpu not in without:
+            raise ParseError(TOOL, 0, f"GPU {gpu}: neither counters nor a reason; the text is cut short")
+        if len({frozenset(names) for names in links.values()}) > 1:
+            raise ParseError(TOOL, 0, f"GPU {gpu}: not every link has the same counters; the text is cut short")

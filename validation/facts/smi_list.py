@@ -1,0 +1,107 @@
+"""The short outputs of nvidia-smi: ``-L``, ``--version`` and the table. The table is read for its banner only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from profiles.errors import ParseError
+from validation.facts import driver_fault
+from validation.facts.gpu import Gpu, GpuInventory
+from validation.facts.missing import ABSENT, Missing
+from validation.facts.text import lines, word
+
+LIST_TOOL = "nvidia-smi -L"
+VERSION_TOOL = "nvidia-smi --version"
+TABLE_TOOL = "nvidia-smi"
+_GPU = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+?)\)$")
+_MIG = re.compile(r"^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-\S+)\)$")
+_VERSION = re.compile(r"^([A-Za-z][\w -]*?)\s+:\s+(.*\S)\s*$")
+_BANNER = re.compile(r"\| NVIDIA-SMI (\S+)\s+(?:Driver|KMD) Version:\s*(\S+)\s+CUDA (?:UMD )?Version:\s*(\S+)\s+\|")
+_ROW = re.compile(
+    r"^\|\s+(?P<index>\d+)\s+(?P<name>\S.*?)\s+(?:On|Off|N/A|ERR!)\s+\|\s+(?P<address>[0-9A-Fa-f]{8}:\S+)\s"
+)
+_LOST_ROW = re.compile(r"^\|.*\b(?:GPU is lost|ERR!)", re.I)
+
+
+@dataclass(frozen=True)
+class MigDevice:
+    """One slice of a GPU under MIG: profile (``1g.10gb``) and UUID."""
+
+    gpu: int
+    index: int
+    profile: str
+    uuid: str
+
+
+@dataclass(frozen=True)
+class GpuList:
+    """``nvidia-smi -L``: the GPUs, and apart from them their MIG slices, which are not GPUs."""
+
+    inventory: GpuInventory
+    mig_devices: tuple[MigDevice, ...]
+
+
+@dataclass(frozen=True)
+class SmiVersion:
+    """``driver`` is the kernel module's version; ``cuda_driver`` the newest CUDA it can run, not the toolkit."""
+
+    smi: str
+    driver: str
+    cuda_driver: str | Missing = ABSENT
+    nvml: str | Missing = ABSENT
+
+
+def parse_list(text: str) -> GpuList:
+    """GPUs and MIG slices. "No devices were found" is one line and no GPU: a ParseError that says so."""
+    gpus: list[Gpu] = []
+    slices: list[MigDevice] = []
+    faults = driver_fault.find(text, LIST_TOOL)
+    for number, line in enumerate(lines(text), start=1):
+        one, part = _GPU.match(line.rstrip()), _MIG.match(line.rstrip())
+        if one:
+            mig: bool | Missing = ABSENT
+            gpus.append(Gpu(index=int(one[1]), name=word(one[2]), uuid=word(one[3]), mig_enabled=mig))
+        elif part and gpus:
+            slices.append(MigDevice(gpus[-1].index, int(part[2]), part[1], part[3]))
+        elif line.strip() and not line.strip().startswith("$") and not driver_fault.find(line, LIST_TOOL):
+            raise ParseError(LIST_TOOL, number, f"{line.strip()[:80]!r} is neither a GPU nor a MIG device")
+    if not gpus:
+        raise ParseError(LIST_TOOL, 1, f"no GPU; the tool said: {faults[0].text}" if faults else "no GPU is listed")
+    indices = [gpu.index for gpu in gpus]
+    if indices != sorted(set(indices)):
+        raise ParseError(LIST_TOOL, 0, f"GPU indices {indices} are not in order")
+    lost = tuple(fault.gpu or fault.text for fault in faults if fault.kind == "gpu-lost")
+    return GpuList(GpuInventory(source="nvidia-smi-l", gpus=tuple(gpus), lost=lost), tuple(slices))
+
+
+def parse_version(text: str) -> SmiVersion:
+    """Versions by name; drivers from 610 on call the driver KMD and say "Deprecated" under the old name."""
+    found = {match[1].lower(): word(match[2]) for line in lines(text) if (match := _VERSION.match(line))}
+    driver = found.get("kmd version", ABSENT)
+    if isinstance(driver, Missing):
+        driver = found.get("driver version", ABSENT)
+    smi = found.get("nvidia-smi version", ABSENT)
+    if isinstance(driver, Missing) or isinstance(smi, Missing):
+        raise ParseError(VERSION_TOOL, 0, "no NVIDIA-SMI version or no DRIVER/KMD version")
+    cuda = found.get("cuda umd version", ABSENT)
+    cuda = found.get("cuda version", ABSENT) if isinstance(cuda, Missing) else cuda
+    return SmiVersion(smi=smi, driver=driver, cuda_driver=cuda, nvml=found.get("nvml version", ABSENT))
+
+
+def parse_table(text: str) -> SmiVersion:
+    """The banner of the table. Its cells are not read: names are cut, and MIG moves the ECC cell by one column."""
+    match = _BANNER.search("\n".join(lines(text)))
+    if match is None:
+        raise ParseError(TABLE_TOOL, 0, "no banner with the driver's version")
+    return SmiVersion(smi=match[1], driver=match[2], cuda_driver=word(match[3]))
+
+
+def table_gpus(text: str) -> tuple[int, ...]:
+    """The indices of the GPUs that the table has a row for."""
+    return tuple(int(match["index"]) for line in lines(text) if (match := _ROW.match(line)))
+
+
+def table_errors(text: str) -> tuple[str, ...]:
+    """Rows that print an error in place of a value."""
+    return tuple(line.strip() for line in lines(text) if _LOST_ROW.match(line))

@@ -1,0 +1,202 @@
+"""Which tool printed a text: every format that ``kiln explain`` reads, and how each is told from the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from validation.facts import (
+    cuda_toolkit,
+    dcgm,
+    driver_fault,
+    fi_info,
+    gpu_burn,
+    gpu_fryer,
+    kernel_log,
+    kernel_module,
+    lsblk,
+    lspci,
+    mdstat,
+    nccl_tests,
+    numa_tools,
+    nvbandwidth,
+    nvlink,
+    nvlink_errors,
+    nvml,
+    oci,
+    rdma,
+    smi_csv,
+    smi_list,
+    smi_text,
+    smi_xml,
+    sysfs,
+    systemctl,
+    topo,
+    topo_p2p,
+    vgpu,
+)
+from validation.facts.text import clean
+
+Parse = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One format: its name for ``--kind``, what it is in words, how it is told, and its parser."""
+
+    name: str
+    title: str
+    is_it: Callable[[str], bool]
+    parse: Parse
+
+
+def _has(pattern: str, flags: int = re.MULTILINE) -> Callable[[str], bool]:
+    compiled = re.compile(pattern, flags)
+    return lambda text: compiled.search(text) is not None
+
+
+def _json_has(*keys: str) -> Callable[[str], bool]:
+    """A JSON document with these keys, told without reading it whole: it may be cut short."""
+    return lambda text: text.lstrip().startswith(("{", "[")) and all(f'"{key}"' in text for key in keys)
+
+
+def _is_csv(text: str) -> bool:
+    rows = [line for line in text.split("\n") if line.strip() and not driver_fault.find(line, "")]
+    if not rows:
+        return False
+    return smi_csv.is_header(rows[0]) or ("GPU-" in rows[0] and "," in rows[0] and "UUID:" not in rows[0])
+
+
+def _driver_error(text: str) -> object:
+    return driver_fault.first(text, "text")
+
+
+_MATRIX_ROW = r"^\s*(?:GPU|PPU)\d+[ \t]+(?:{cells})\b"
+_LINKS = r"X|NV\d+|ICN\d+|PIX|PXB|PHB|NODE|SYS|SOC"
+
+# The first that fits is the kind: the ones with a signature of their own come before the ones with a loose one.
+KINDS: tuple[Kind, ...] = (
+    Kind("nvml", "the probe's NVML document", _json_has("devices", "device_count"), nvml.parse),
+    Kind("dcgm-diag", "DCGM diagnostic", _json_has("test_categories"), dcgm.parse_diag),
+    Kind("oci-health", "OCI active health check", _json_has("tests", "final_result"), oci.parse),
+    Kind("lsblk", "block devices", _json_has("blockdevices"), lsblk.parse),
+    Kind("lscpu", "CPU and NUMA layout", _json_has("lscpu", "field"), numa_tools.parse_lscpu),
+    Kind("nvidia-smi-q-x", "GPU inventory (nvidia-smi -q -x)", _has(r"<nvidia_smi_log\b"), smi_xml.parse),
+    Kind("nvbandwidth", "bandwidth test (nvbandwidth)", _has(r"^nvbandwidth Version:"), nvbandwidth.parse),
+    Kind(
+        "nccl-tests",
+        "collective bandwidth (nccl-tests)",
+        _has(r"^# nThread .*nGpus|^#\s+size\s+count\s+type"),
+        nccl_tests.parse,
+    ),
+    Kind("gpu-burn", "burn-in (gpu-burn)", _has(r"proc'd: -?\d+ \(|^Tested \d+ GPUs?:"), gpu_burn.parse),
+    Kind("gpu-fryer", "burn-in (gpu-fryer)", _has(r"^\s*GPU #\d+: +[\d.]+ Gflops"), gpu_fryer.parse),
+    Kind("dcgm-health", "DCGM health watch", _has(r"^\| *Overall Health *\|"), dcgm.parse_health),
+    Kind(
+        "dcgm-diag",
+        "DCGM diagnostic",
+        _has(r"^\| *Diagnostic *\| *Result|^\|[^|]+\| *(?:Pass|Fail|Skip|Warn)(?: - (?:All|GPUs?:)[^|]*)? *\|\s*$"),
+        dcgm.parse_diag,
+    ),
+    Kind(
+        "nvidia-smi-q",
+        "GPU inventory (nvidia-smi -q)",
+        _has(r"^=+NVSMI LOG=+|^GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s*$"),
+        smi_text.parse,
+    ),
+    Kind("vgpu-license", "vGPU licence", _has(r"^\s*(?:vGPU Software|GRID) Licensed Product\s*$"), vgpu.parse),
+    Kind("nvidia-smi", "nvidia-smi's table", _has(r"^\| NVIDIA-SMI \S+"), smi_list.parse_table),
+    Kind("nvidia-smi-version", "nvidia-smi --version", _has(r"^NVIDIA-SMI version\s+:"), smi_list.parse_version),
+    Kind(
+        "topo-p2p",
+        "peer-to-peer matrix (topo -p2p)",
+        _has(_MATRIX_ROW.format(cells=r"X[ \t]+(?:OK|CNS|GNS|TNS|NS|DR|U)|OK|CNS|GNS|TNS|NS|DR|U")),
+        topo_p2p.parse,
+    ),
+    Kind("topo-m", "pair matrix (topo -m)", _has(_MATRIX_ROW.format(cells=_LINKS)), topo.parse),
+    Kind(
+        "nvlink-e",
+        "NVLink error counters",
+        _has(r"^\s*Link \d+: .*(?:Errors?|packets|bytes|recover|discards)\b.*\d+\s*$"),
+        nvlink_errors.parse,
+    ),
+    Kind(
+        "nvlink-s",
+        "NVLink states (nvlink -s)",
+        _has(
+            r"^\s*Link \d+: (?:[\d.]+ GB/s|<inactive>)|Unable to retrieve NVLink|have or support NVLink|NVLink queries",
+            re.M | re.I,
+        ),
+        nvlink.parse,
+    ),
+    Kind(
+        "nvidia-smi-l",
+        "GPU list (nvidia-smi -L)",
+        _has(r"^GPU \d+: .+ \(UUID: GPU-"),
+        lambda text: smi_list.parse_list(text),
+    ),
+    Kind("kernel-module", "the loaded NVIDIA module", _has(r"^NVRM version:"), kernel_module.parse),
+    Kind("nvidia-smi-csv", "GPU table (--query-gpu)", _is_csv, smi_csv.parse),
+    Kind("fi-info", "EFA NICs (fi_info)", _has(r"^\s*provider: \S+|^fi_getinfo: -\d+"), fi_info.parse),
+    Kind("ibv-devinfo", "RDMA devices (ibv_devinfo)", _has(r"^hca_id:"), rdma.parse_ibv_devinfo),
+    Kind("ibstatus", "RDMA ports (ibstatus)", _has(r"^Infiniband device '"), rdma.parse_ibstatus),
+    Kind("ibstat", "RDMA adapters (ibstat)", _has(r"^CA '"), rdma.parse_ibstat),
+    Kind("rdma-link", "RDMA links (rdma link)", _has(r"^(?:\d+: )?link \S+/\d+ state "), rdma.parse_rdma_link),
+    Kind("sysfs-numa", "NUMA nodes (/sys)", _has(r"/sys/devices/system/node/node\d+/"), sysfs.parse_numa),
+    Kind("sysfs-pcie", "PCI functions (/sys)", _has(r"^/sys/bus/pci/devices/"), sysfs.parse_pci),
+    Kind("numactl", "NUMA nodes (numactl -H)", _has(r"^available: \d+ nodes?"), numa_tools.parse_numactl),
+    Kind("lscpu", "CPU and NUMA layout", _has(r"^\s*NUMA node\d+ CPU\(s\):"), numa_tools.parse_lscpu),
+    Kind(
+        "lsblk",
+        "block devices",
+        _has(r'^NAME="|^NAME +\S.* TYPE\b|^Node +(?:Generic +)?SN +Model'),
+        lsblk.parse,
+    ),
+    Kind("mdstat", "software RAID", _has(r"^Personalities :|^md\S+ : (?:active|inactive)"), mdstat.parse),
+    Kind(
+        "nvcc",
+        "CUDA compiler",
+        _has(r"^Cuda compilation tools, release|NVIDIA \(R\) Cuda compiler"),
+        cuda_toolkit.parse,
+    ),
+    Kind(
+        "cuda-version-files",
+        "CUDA version files",
+        _has(r"^\S*/cuda[^/\s]*/version\.(?:json|txt):"),
+        cuda_toolkit.parse_files,
+    ),
+    Kind("systemctl", "a systemd unit", _has(r"^(?:LoadState|ActiveState)="), systemctl.parse),
+    Kind(
+        "lspci",
+        "PCI functions (lspci)",
+        _has(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] .+"),
+        lspci.parse,
+    ),
+    Kind(
+        "kernel-log",
+        "kernel log",
+        _has(
+            r"\bNVRM: |\bSXid \(|nvidia-nvswitch|^\[ *\d+\.\d{6}\]|^\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\]|"
+            r"\bkernel: |available PCIe bandwidth, limited by|-- No entries --"
+        ),
+        kernel_log.parse,
+    ),
+    Kind("driver-error", "the driver's error", lambda text: _driver_error(text) is not None, _driver_error),
+)
+
+
+def recognise(text: str) -> Kind | None:
+    """The kind of a text, or None where no format fits."""
+    content = clean(text)
+    return next((kind for kind in KINDS if kind.is_it(content)), None)
+
+
+def by_name(name: str) -> tuple[Kind, ...]:
+    """The kinds of one name; some names have two shapes (a table and JSON) with one parser."""
+    return tuple(kind for kind in KINDS if kind.name == name)
+
+
+def names() -> tuple[str, ...]:
+    """Every name that ``--kind`` takes."""
+    return tuple(dict.fromkeys(kind.name for kind in KINDS))
