@@ -72,7 +72,7 @@ class Control:
                 try:
                     return 200, await operation(*match.groups(), body)
                 except AwsError as error:
-                    return 400, {"kind": "aws", "code": error.code, "message": error.message}
+                    return 400, {"kind": "aws", "code": error.code, "message": error.text, "action": error.action}
                 except KilnError as error:
                     return 400, {"kind": "config", "message": error.message, "remedy": error.remedy}
                 except Exception as error:  # noqa: BLE001 - the caller gets one line, the daemon's log the rest

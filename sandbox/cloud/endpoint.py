@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from profiles.errors import ConfigError
 from sandbox.cloud.errors import AwsError, SandboxDownError
@@ -33,7 +33,7 @@ class Endpoint(BaseModel):
     control: str
     moto: str
     ssh_port: int
-    token: str
+    token: str = Field(repr=False)
     started: float
 
 
@@ -115,7 +115,8 @@ def _refusal(error: urllib.error.HTTPError) -> AwsError | ConfigError:
         return AwsError("InternalError", f"the sandbox answered {error.code} {error.reason}")
     if answer.get("kind") == "config":
         return ConfigError(answer["message"], remedy=answer.get("remedy", ""))
-    return AwsError(answer.get("code", "InternalError"), answer.get("message", ""))
+    code, text = answer.get("code", "InternalError"), answer.get("message", "")
+    return AwsError(code, text, action=answer.get("action", ""))
 
 
 def connect(home: Path) -> tuple[Endpoint, ControlClient]:

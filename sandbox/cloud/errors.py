@@ -23,11 +23,17 @@ class SandboxDownError(CloudError):
 
 
 class AwsError(CloudError):
-    """A refusal as AWS words it. ``code`` is AWS's error code, such as ``InsufficientInstanceCapacity``."""
+    """A refusal as the real provider shows it: ``operation error EC2: RunInstances, api error CODE: message``.
 
-    def __init__(self, code: str, message: str, *, action: str = "") -> None:
-        super().__init__(f"{action}: {code}: {message}" if action else f"{code}: {message}")
+    ``code`` is AWS's error code, such as ``InsufficientInstanceCapacity``; ``text`` is AWS's message alone.
+    """
+
+    def __init__(self, code: str, text: str, *, action: str = "") -> None:
+        operation = f"operation error EC2: {action}, " if action else ""
+        super().__init__(f"{operation}api error {code}: {text}")
         self.code = code
+        self.text = text
+        self.action = action
 
 
 class CancelledError(CloudError):

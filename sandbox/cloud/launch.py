@@ -128,6 +128,7 @@ def interfaces(request: Properties) -> list[Properties]:
             "groups": item.get("Groups") or request.get("SecurityGroupIds") or [],
             "existing": item.get("NetworkInterfaceId"),
             "public": item.get("AssociatePublicIpAddress"),
+            "delete": item.get("DeleteOnTermination", True),
         }
         for item in given
     ]

@@ -108,8 +108,8 @@ class EmulatedAws(pulumi_provider.Provider):
 
     async def diff(self, request: DiffRequest) -> DiffResponse:
         handler = self._handler(request.type)
-        old = OLD_INPUTS.get() or plain_map(request.old_state)
-        new = plain_map(request.new_inputs)
+        state, new = plain_map(request.old_state), plain_map(request.new_inputs)
+        old = self._with_computed(request.type, OLD_INPUTS.get() or state, state)
         found = diff.compare(self._table, request.type, old, new)
         changes = [change for change in found.changes if change.name not in request.ignore_changes]
         detailed: dict[str, PropertyDiff] = {}
@@ -167,6 +167,15 @@ class EmulatedAws(pulumi_provider.Provider):
     async def invoke(self, request: InvokeRequest) -> InvokeResponse:
         answer = await asyncio.to_thread(invokes.answer, self.session, request.tok, plain_map(request.args))
         return InvokeResponse(return_value=wire_map(answer))
+
+    def _with_computed(self, token: str, inputs: Properties, state: Properties) -> Properties:
+        """The old inputs, and what the cloud filled in for those that the program left out.
+
+        So a program that begins to spell out the value in effect changes nothing.
+        """
+        known = self._table.resources[token].inputs
+        filled = {name: state[name] for name, prop in known.items() if prop.computed and name in state}
+        return {**filled, **inputs}
 
     def _unknowns(self, token: str, inputs: Properties) -> Properties:
         """A preview of a new resource: its inputs, and every output that only the cloud will know."""

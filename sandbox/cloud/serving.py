@@ -40,9 +40,11 @@ class OneLineServicer(ProviderServicer):
     """Pulumi's servicer whose errors are one line and whose diffs see the old inputs."""
 
     async def Diff(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
-        old = plain_map(PropertyValue.unmarshal_map(request.oldInputs))
-        OLD_INPUTS.set(old or None)
-        return await _answered(super().Diff, request, context)
+        return await _answered(self._diff, request, context)
+
+    async def _diff(self, request: Any, context: Any) -> Any:
+        OLD_INPUTS.set(plain_map(PropertyValue.unmarshal_map(request.old_inputs)) or None)
+        return await super().Diff(request, context)
 
 
 def _wrap(name: str) -> Callable[[Any, Any, Any], Awaitable[Any]]:
@@ -64,7 +66,7 @@ async def _answered(call: Callable[[Any, Any], Awaitable[Any]], request: Any, co
     except grpc.aio.AbortError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and the engine a status
-        cause = error.__context__ or error
+        cause = error.__context__ or error  # Pulumi's servicer wraps the error that it caught
         if isinstance(cause, InitError):
             _attach_partial_state(cause, context)
         await context.abort(grpc.StatusCode.UNKNOWN, one_line(cause))

@@ -62,7 +62,8 @@ class Session:
             return getattr(self.ec2(region), action)(**given)
         except ClientError as error:
             detail = error.response.get("Error", {})
-            raise AwsError(detail.get("Code", "Unknown"), detail.get("Message", str(error))) from error
+            text = detail.get("Message", str(error))
+            raise AwsError(detail.get("Code", "Unknown"), text, action=error.operation_name) from error
         except BotoCoreError as error:
             raise SandboxDownError(str(self.home), str(error)) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from sandbox.cloud import launch, limits
@@ -104,8 +105,8 @@ class Instance(Handler):
             value = {"Value": inputs["instanceType"]}
             cloud.call("modify_instance_attribute", region, InstanceId=instance_id, InstanceType=value)
         if "userData" in changed or "userDataBase64" in changed:
-            text = launch.user_data(inputs, {})
-            cloud.call("modify_instance_attribute", region, InstanceId=instance_id, UserData={"Value": text})
+            encoded = base64.b64encode(launch.user_data(inputs, {}).encode())  # the API takes base64 inside its blob
+            cloud.call("modify_instance_attribute", region, InstanceId=instance_id, UserData={"Value": encoded})
         cloud.call("start_instances", region, InstanceIds=[instance_id])
         cloud.control.post(
             f"/instances/{instance_id}/restart",
@@ -232,8 +233,7 @@ def _run(cloud: Session, request: Properties, inputs: Properties, region: str | 
         MinCount=1,
         MaxCount=1,
         KeyName=request.get("KeyName"),
-        SubnetId=primary["subnet"],
-        SecurityGroupIds=primary["groups"] or None,
+        NetworkInterfaces=[_primary(primary)],
         UserData=text or None,
         DisableApiTermination=request.get("DisableApiTermination"),
         EbsOptimized=request.get("EbsOptimized"),
@@ -241,6 +241,18 @@ def _run(cloud: Session, request: Properties, inputs: Properties, region: str | 
         TagSpecifications=_tags(cloud, request, inputs),
     )
     return str(answer["Instances"][0]["InstanceId"])
+
+
+def _primary(nic: Properties) -> dict[str, Any]:
+    """The primary interface in the form that makes moto delete it with the instance."""
+    if nic["existing"]:
+        return {"DeviceIndex": 0, "NetworkInterfaceId": nic["existing"]}
+    wanted = {"SubnetId": nic["subnet"], "Groups": nic["groups"] or None}
+    return {
+        "DeviceIndex": 0,
+        "DeleteOnTermination": nic["delete"],
+        **{key: value for key, value in wanted.items() if value},
+    }
 
 
 def _plain_devices(request: Properties) -> list[dict[str, Any]]:
