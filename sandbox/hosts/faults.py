@@ -234,7 +234,7 @@ def _corrupt_gemm(host: Host) -> None:
     _victim(host, "corrupt-gemm").burn_in["corrupt_at"] = "3"
 
 
-@_fault("slow-gpu", "burnin.gemm", Verdict.FAIL, FaultClass.REPLACE_NOW)
+@_fault("slow-gpu", "burnin.speed", Verdict.FAIL, FaultClass.REBOOT_ONCE)
 def _slow_gpu(host: Host) -> None:
     """One GPU computes at a third of the speed of a good one."""
     gpu = _victim(host, "slow-gpu")
@@ -247,7 +247,7 @@ def _no_work(host: Host) -> None:
     _victim(host, "no-work").burn_in["no_work"] = "1"
 
 
-@_fault("too-fast", "burnin.gemm", Verdict.UNKNOWN)
+@_fault("too-fast", "burnin.speed", Verdict.UNKNOWN)
 def _too_fast(host: Host) -> None:
     """One GPU seems to compute faster than its physical peak: the measurement is wrong."""
     gpu = _victim(host, "too-fast")

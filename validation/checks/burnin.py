@@ -132,8 +132,6 @@ class BurnInGemm(BurnInCheck):
                 "no work done: the driver reported success, but the result was never written",
                 f"{gemm.iterations} products",
                 "at least one product",
-                FaultClass.REBOOT_ONCE,
-                "Reboot once; if it repeats, replace the host.",
             )
             return
         if gemm.mismatches:
@@ -151,23 +149,14 @@ class BurnInGemm(BurnInCheck):
         elif gemm.wrong_columns or gemm.stable is False or gemm.checksum != right:
             yield self._fault(
                 gpu,
-                f"wrong results: the product is not the right one ({gemm.wrong_columns} of {gemm.checked_columns} "
-                f"columns differ from the host's own answer)",
-                f"checksum {gemm.checksum}" + ("" if gemm.stable is not False else ", and another one at the end"),
+                f"wrong results: {_what_is_wrong(gemm)}",
+                f"checksum {gemm.checksum}" + (", and another one at the end" if gemm.stable is False else ""),
                 f"checksum {right}",
             )
         elif gemm.complete and not gemm.compared:
             yield self.finding(Verdict.UNKNOWN, gpu.label, "no results were compared", evidence=EVIDENCE)
 
-    def _fault(
-        self,
-        gpu: GpuBurnIn,
-        message: str,
-        measured: str,
-        wanted: str,
-        fault_class: FaultClass | None = None,
-        remedy: str = "",
-    ) -> Finding:
+    def _fault(self, gpu: GpuBurnIn, message: str, measured: str, wanted: str) -> Finding:
         return self.finding(
             Verdict.FAIL,
             gpu.label,
@@ -175,8 +164,6 @@ class BurnInGemm(BurnInCheck):
             measured=measured,
             expected=wanted,
             source="exact integer arithmetic",
-            fault_class=fault_class,
-            remedy=remedy,
             evidence=EVIDENCE,
         )
 
@@ -208,3 +195,13 @@ class BurnInCopy(BurnInCheck):
     def good(self, seen: Seen) -> str:
         sizes = [gpu.copy_.bytes for gpu in seen.result.gpus if gpu.copy_]
         return f"{counted(len(sizes), 'GPU')}: {sizes[0] >> 20} MiB came back as they were sent"
+
+
+def _what_is_wrong(gemm: GemmResult) -> str:
+    if gemm.wrong_columns:
+        return (
+            f"{gemm.wrong_columns} of {gemm.checked_columns} checked columns of the product differ from the right ones"
+        )
+    if gemm.stable is False:
+        return "the last product differs from the first"
+    return "the column sums of the product are not the right ones"
