@@ -1,0 +1,84 @@
+"""Findings that no check makes: about reaching a host at all, who answers, and a burn-in that did not run."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from validation.remote import HostKeyError
+from validation.target import Target
+from validation.verdict import FaultClass, Finding, Verdict
+
+
+def wrong_key(host: str, error: HostKeyError) -> Finding:
+    return Finding(
+        "host.identity",
+        host,
+        Verdict.FAIL,
+        f"somebody else answers: {error.last_seen}",
+        measured=error.offered,
+        expected=error.expected,
+        remedy=error.remedy,
+        fault_class=FaultClass.OPERATOR,
+    )
+
+
+def not_reached(host: str, stage: str, last_seen: str, remedy: str) -> Finding:
+    message = f"stage '{stage}' not reached; last seen: {last_seen}"
+    remedy = remedy or "Validate again; if it repeats, look at the host's console output."
+    return Finding("host.reachable", host, Verdict.UNKNOWN, message, measured=last_seen, remedy=remedy)
+
+
+def crashed(host: str, stage: str, error: Exception) -> Finding:
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    trail = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+    cause = f"the validation crashed: {type(error).__name__}: {error} [{trail}]"
+    return not_reached(host, stage, cause, "This is a defect of Kiln: report it with this line.")
+
+
+def burn_in_not_run(host: str, why: str) -> Finding:
+    return Finding(
+        "burnin.run",
+        host,
+        Verdict.UNKNOWN,
+        f"no burn-in: {why}",
+        remedy="Mend what the other findings name; the burn-in then runs by itself.",
+        required=False,
+    )
+
+
+def identity(target: Target, own: str | None, shown: str) -> Finding:
+    """host.identity: the right key, or nobody could tell; and the instance is the one the stack means.
+
+    ``own`` is the instance id the host itself tells, ``shown`` the fingerprint of the key it showed.
+    """
+    finding = Finding("host.identity", target.name, Verdict.PASS, "the host showed the key that was expected of it")
+    if target.instance_id.startswith("i-") and own and own != target.instance_id:
+        return replace(
+            finding,
+            verdict=Verdict.FAIL,
+            message=f"this is instance {own}, not {target.instance_id}",
+            measured=own,
+            expected=target.instance_id,
+            remedy="Another machine answers at this address: look at the address and the instance.",
+            fault_class=FaultClass.OPERATOR,
+            evidence="instance",
+        )
+    if target.host_key is None:
+        message = f"not verified, as asked (accept-new): the host showed {shown}"
+        return replace(finding, verdict=Verdict.NOT_APPLICABLE, message=message)
+    return replace(finding, measured=shown)
+
+
+def noticed(host: str, notes: Sequence[str]) -> Finding:
+    """What was noticed while the host came up: a warning that closes nothing."""
+    remedy = "Look at /var/log/cloud-init-output.log and the driver's service on the host."
+    return Finding("host.boot", host, Verdict.WARN, "; ".join(notes), remedy=remedy, required=False)
+
+
+def evidence_not_kept(host: str, place: Path, error: OSError) -> Finding:
+    text = f"the evidence could not be kept in {place}: {error.strerror}"
+    remedy = "Give a directory that can be written to."
+    return Finding("evidence.kept", host, Verdict.WARN, text, remedy=remedy, required=False)

@@ -1,0 +1,100 @@
+"""Judges many hosts at once. A host that is dead, slow or wrong delays and spoils no other.
+
+One thread a host, which mostly sleeps; key exchanges and probes share ``Options.concurrency`` slots. ``validate`` comes
+back within a second of a cancel, and at its deadline, whatever the threads do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import queue
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from validation.host_run import HostRun
+from validation.remote import FabricRemote, Remote
+from validation.report.model import BurnInRecord, HostReport, StackReport
+from validation.target import Options, Progress, Surroundings, Target
+from validation.verdict import combine_hosts
+
+__all__ = ["Options", "Progress", "Target", "validate"]
+
+THREADS_MAX = 1024  # a waiting thread costs some 100 KiB
+CANCEL_GRACE_S = 0.8  # the engine wants its answer within 2 s of a cancel
+DEADLINE_GRACE_S = 5.0  # for hosts that are summing up
+POLL_S = 0.05
+
+
+def validate(
+    targets: Sequence[Target],
+    options: Options,
+    *,
+    progress: Progress,
+    cancel: threading.Event,
+    previous: Mapping[str, BurnInRecord] | None = None,
+    remote: Remote | None = None,
+) -> StackReport:
+    """The report of all targets, in their order.
+
+    Never raises for a host: one that could not be looked at is an UNKNOWN ``host.reachable`` that says which stage was
+    not reached and what was seen last; one that shows a wrong key is a FAIL ``host.identity``. ``previous`` holds
+    burn-in records by host name. ``progress`` is called from the hosts' threads.
+    """
+    begun = time.monotonic()
+    started = dt.datetime.now(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    around = Surroundings(
+        options=options,
+        remote=remote or FabricRemote(),
+        progress=progress,
+        stop=threading.Event(),
+        slot=threading.BoundedSemaphore(max(1, options.concurrency)),
+        deadline=begun + options.deadline_s,
+    )
+    runs = [HostRun(target, around, (previous or {}).get(target.name)) for target in targets]
+    try:
+        reports = _all(runs, around, cancel)
+    finally:
+        around.stop.set()  # whoever still runs ends soon, and says nothing more
+    return StackReport(
+        verdict=combine_hosts(report.verdict for report in reports),
+        hosts=tuple(reports),
+        started=started,
+        duration_s=time.monotonic() - begun,
+    )
+
+
+def _all(runs: Sequence[HostRun], around: Surroundings, cancel: threading.Event) -> list[HostReport]:
+    """Every run's report; for those that have none when time is up or the run is cancelled, one that says so."""
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[int, HostReport]] = queue.SimpleQueue()
+    for index in range(len(runs)):
+        todo.put(index)
+    for _ in range(min(len(runs), THREADS_MAX)):
+        threading.Thread(target=_work, args=(runs, todo, done, around.stop), daemon=True).start()
+    reports: dict[int, HostReport] = {}
+    end = around.deadline + DEADLINE_GRACE_S
+    while len(reports) < len(runs) and time.monotonic() < end:
+        if cancel.is_set() and not around.stop.is_set():
+            around.stop.set()
+            end = min(end, time.monotonic() + CANCEL_GRACE_S)
+        with contextlib.suppress(queue.Empty):
+            index, report = done.get(timeout=POLL_S)
+            reports[index] = report
+    why = "interrupted" if cancel.is_set() else "the deadline has passed"
+    return [reports.get(index) or run.unfinished(why) for index, run in enumerate(runs)]
+
+
+def _work(
+    runs: Sequence[HostRun],
+    todo: queue.SimpleQueue[int],
+    done: queue.SimpleQueue[tuple[int, HostReport]],
+    stop: threading.Event,
+) -> None:
+    while not stop.is_set():
+        try:
+            index = todo.get_nowait()
+        except queue.Empty:
+            return
+        done.put((index, runs[index].report()))
