@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 
 from profiles.models import Expectation
 from validation.checks.base import Check
@@ -25,7 +26,8 @@ class EvidenceRoot(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         root = facts.need(HostInfo).root
-        if root == expected.root:
+        below = expected.root != "/" and PurePosixPath(root).is_relative_to(expected.root)
+        if root == expected.root or below:
             yield self.finding(Verdict.PASS, "host", f"evidence was read below {root}", measured=root)
         else:
             message = f"evidence was read below {root}, not below {expected.root}"
