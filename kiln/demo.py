@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -161,7 +161,7 @@ class Demo:
         outputs = self.engine.outputs(STACK)
         text = outputs.get("report")
         _demand(isinstance(text, str), "the stack has no report")
-        report = document.read(str(text))
+        report = replace(document.read(str(text)), title=f"{STACK} (simulated)")
         click.echo()
         show(report)
         self.reports.mkdir(parents=True, exist_ok=True)

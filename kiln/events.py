@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kiln.engine import Event
+from kiln.engine import UNHANDLED, Event
 from kiln.progress import Progress
 
 GATE = "kiln:index:HealthGate"
@@ -55,14 +55,14 @@ class EngineProgress:
     def _diagnostic(self, event: Mapping[str, Any]) -> None:
         severity, urn = event.get("severity", ""), event.get("urn", "")
         text = event.get("message", "").strip()
-        if severity == "debug" or not text:
+        if severity == "debug" or not text or text.startswith(UNHANDLED):
             return
         if severity.startswith("info") and event.get("ephemeral") and f"::{GATE}::" in urn:
             host, _, rest = text.partition(": ")
             stage, _, words = rest.partition(": ")
             self._shown(host, stage, words)
         else:
-            self._shown(_name(urn) or "stack", severity.removesuffix("#status"), text)
+            self._shown(_name(urn) or "stack", severity.removesuffix("#status"), text.splitlines()[0])
 
 
 def _name(urn: str) -> str:

@@ -69,7 +69,7 @@ printf '{"summaryEvent": {}}\n' >> "$log"
 
 def test_up_hands_on_every_event_and_keeps_the_errors(tmp_path: Path) -> None:
     seen: list[Event] = []
-    run = engine(tmp_path, WRITE_EVENTS + "exit 7").up("dev", seen.append)
+    run = engine(tmp_path, WRITE_EVENTS + "exit 7").operate("up", "dev", seen.append)
     assert run.code == 7
     assert run.errors == {"u::gate": ["first"]}
     assert [next(iter(event)) for event in seen] == ["diagnosticEvent", "diagnosticEvent", "summaryEvent"]
@@ -77,7 +77,7 @@ def test_up_hands_on_every_event_and_keeps_the_errors(tmp_path: Path) -> None:
 
 
 def test_up_that_never_started_tells_the_engine_s_last_words(tmp_path: Path) -> None:
-    run = engine(tmp_path, "echo 'error: no room' >&2; exit 255").up("dev", lambda _: None)
+    run = engine(tmp_path, "echo 'error: no room' >&2; exit 255").operate("up", "dev", lambda _: None)
     assert run.messages() == ["no room"]
 
 
@@ -99,7 +99,7 @@ def test_an_interrupt_is_passed_on_and_the_engine_is_waited_for(tmp_path: Path) 
     ended = threading.Event()
     thread = threading.Thread(target=interrupt)
     thread.start()
-    run = engine(tmp_path, script).up("dev", lambda _: None)
+    run = engine(tmp_path, script).operate("up", "dev", lambda _: None)
     thread.join()
     assert run.interrupted
     assert "stopped in order" in run.stderr
