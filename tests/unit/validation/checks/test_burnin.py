@@ -31,7 +31,7 @@ CHECKS: tuple[Check, ...] = (
     BurnInThrottle(),
 )
 Data = dict[str, Any]
-NOT_READY = "cuX: CUDA_ERROR_SYSTEM_NOT_READY (802)"
+NOT_READY = "cuX: CUDA_ERROR_SYSTEM_NOT_READY (802), in phase 'init')"
 UNAVAILABLE = "cuX: CUDA_ERROR_DEVICE_UNAVAILABLE (46)"
 
 
@@ -176,9 +176,7 @@ ROWS: list[tuple[Callable[[], Check], BurnInResult, list[str]]] = [
     (
         BurnInGemm,
         nothing("cuda-error", error("CUDA_ERROR_SYSTEM_NOT_READY", "init", 802)),
-        [
-            f"FAIL host: the system is not set up: the fabric manager has not done its work ({NOT_READY}, in phase 'init')"
-        ],
+        [f"FAIL host: the system is not set up: the fabric manager has not done its work ({NOT_READY}"],
     ),
     (BurnInGemm, nothing("no-devices", None), ["FAIL host: CUDA sees no GPU"]),
     (
