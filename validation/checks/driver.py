@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from profiles.models import Expectation
 from validation.checks.base import Check
-from validation.checks.wording import at_least, counted, profile_of, same_version
+from validation.checks.wording import at_least, counted, is_version, profile_of, same_version
 from validation.facts.gpu import DriverFault, GpuInventory
 from validation.facts.host import DriverModule, KernelLog
 from validation.facts.missing import Missing
@@ -97,6 +97,9 @@ class DriverVersion(Check):
                 expected=pin,
                 source=f"software profile {expected.software.name}",
             )
+            return
+        if not is_version(version):
+            yield self.finding(Verdict.UNKNOWN, "host", f"driver version {version!r} is not one to compare")
             return
         floor = profile_of(expected).needs.min_driver
         if floor and not at_least(version, floor.value):

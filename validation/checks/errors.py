@@ -194,10 +194,10 @@ _HARMLESS_REASONS = {
 }
 _FAULTY_REASONS = {
     "hw_slowdown": "the hardware halved the clocks (heat or power)",
-    "hw_thermal_slowdown": "the hardware slowed the GPU for its temperature",
+    "hw_thermal_slowdown": "the hardware slowed it for heat",
     "hw_power_brake": "an external power brake slows the GPU",
     "hw_power_brake_slowdown": "an external power brake slows the GPU",
-    "sw_thermal_slowdown": "the driver slowed the GPU for its temperature",
+    "sw_thermal_slowdown": "the driver slowed it for heat",
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.wording import counted
-from validation.checks.xid import ErrorCode, sxids, xids
+from validation.checks.xid import sxids, xids
 from validation.facts.gpu import GpuInventory
 from validation.facts.host import KernelEvent, KernelLog
 from validation.facts.store import Facts
@@ -30,6 +30,7 @@ class _Decision:
     verdict: Verdict
     fault_class: FaultClass | None
     meaning: str
+    name: str = ""  # NVIDIA's mnemonic, to search for
 
 
 class KernelCheck(Check):
@@ -92,8 +93,8 @@ class KernelXid(KernelCheck):
         return self.finding(
             decision.verdict,
             labels.get(str(event.pci_address), str(event.pci_address or "host")),
-            f"{word} {event.code}{times}{by}: {decision.meaning} (kernel log line {event.line})",
-            measured=f"{word} {event.code}",
+            f"{word} {event.code}{times}{by}: {decision.meaning} (log line {event.line})",
+            measured=f"{word} {event.code} {decision.name}".strip(),
             expected=f"no {word} of concern since boot",
             fault_class=decision.fault_class,
             remedy=remedy,
@@ -151,7 +152,7 @@ class FallenOffBus(KernelCheck):
             yield self.finding(
                 Verdict.FAIL,
                 labels.get(str(event.pci_address), str(event.pci_address or "host")),
-                f"fell off the bus (kernel log line {event.line}): {event.text}",
+                f"fell off the bus (log line {event.line}): {event.text}",
                 measured="off the bus",
                 expected="on the bus since boot",
                 evidence="kernel-log",
@@ -181,14 +182,14 @@ def _xid_decision(event: KernelEvent) -> _Decision:
         return _recovery_decision(event)
     row = xids().get(code)
     if row is None:
-        return _Decision(Verdict.WARN, None, "a number that is not in the table; look it up in NVIDIA's Xid catalog")
+        return _Decision(Verdict.WARN, None, "a number that is not in the table; see NVIDIA's catalog")
     if code in _FATAL_WORD_DECIDES and event.fatal is not None:
         verdict = Verdict.FAIL if event.fatal else Verdict.WARN
         word = "Fatal" if event.fatal else "Nonfatal"
-        return _Decision(verdict, FaultClass.REBOOT_ONCE if event.fatal else None, f"{_described(row)}; {word}")
+        return _Decision(verdict, FaultClass.REBOOT_ONCE if event.fatal else None, f"{row.meaning}; {word}", row.name)
     if code == _CHANNEL_REMOVED:  # alone: a process was killed, or Fabric Manager lost the switch
-        return _Decision(Verdict.WARN, row.fault_class, _described(row))
-    return _Decision(row.effect, row.fault_class, _described(row))
+        return _Decision(Verdict.WARN, row.fault_class, row.meaning, row.name)
+    return _Decision(row.effect, row.fault_class, row.meaning, row.name)
 
 
 def _recovery_decision(event: KernelEvent) -> _Decision:
@@ -205,14 +206,11 @@ def _sxid_decision(group: list[KernelEvent]) -> _Decision:
     event = group[0]
     row = sxids().get(event.code or 0)
     if event.fatal is True:
-        meaning = _described(row) if row else "not in the table"
-        return _Decision(Verdict.FAIL, FaultClass.REBOOT_ONCE, f"{meaning}; Fatal")
+        meaning = row.meaning if row else "not in the table"
+        return _Decision(Verdict.FAIL, FaultClass.REBOOT_ONCE, f"{meaning}; Fatal", row.name if row else "")
     if row is None:
         return _Decision(Verdict.WARN, None, "a number that is not in the table")
     if event.fatal is False and row.severity == "fatal":  # contained: the driver says so in the line
-        return _Decision(Verdict.WARN, None, f"{_described(row)}; Non-fatal")
-    return _Decision(row.effect, row.fault_class if row.effect is Verdict.FAIL else None, _described(row))
-
-
-def _described(row: ErrorCode) -> str:
-    return f"{row.meaning} [{row.name}]" if row.name else row.meaning
+        return _Decision(Verdict.WARN, None, f"{row.meaning}; Non-fatal", row.name)
+    fault_class = row.fault_class if row.effect is Verdict.FAIL else None
+    return _Decision(row.effect, fault_class, row.meaning, row.name)

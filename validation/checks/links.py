@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profiles.models import Expectation, Expected
 from validation.checks.per_gpu import PerGpuCheck
-from validation.checks.wording import counted, listed, not_there, profile_of
+from validation.checks.wording import counted, not_there, profile_of, ranges
 from validation.facts.gpu import Gpu, NvLink
 from validation.facts.missing import Missing, Reason
 from validation.verdict import FaultClass, Finding, Verdict
@@ -143,7 +143,7 @@ class NvlinkRate(NvlinkCheck):
 
 
 def _named(links: list[NvLink]) -> str:
-    indices = listed((link.index for link in links), limit=18)
+    indices = ranges(link.index for link in links)
     return f"link {indices}" if len(links) == 1 else f"links {indices}"
 
 

@@ -37,11 +37,11 @@ class GpuCount(Check):
             source=expected.source_of(count.source),
         )
         if found == count.value:
-            yield say(Verdict.PASS, "host", f"{counted(found, 'GPU')} answer")
+            yield say(Verdict.PASS, "host", f"{found} of {counted(count.value, 'GPU')} found")
         elif found < count.value:
-            yield say(Verdict.FAIL, "host", f"{found} of {counted(count.value, 'GPU')} answer")
+            yield say(Verdict.FAIL, "host", f"{found} of {counted(count.value, 'GPU')} found")
         else:
-            message = f"{counted(found, 'GPU')} answer, more than {expected.instance_type} has"
+            message = f"{counted(found, 'GPU')} found, more than {expected.instance_type} has"
             remedy = "Correct the instance type that the host is judged as."
             yield say(Verdict.FAIL, "host", message, fault_class=FaultClass.CONFIGURATION, remedy=remedy)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from profiles.models import Expectation, InstanceProfile
 from validation.facts.missing import Missing, Reason
@@ -27,6 +27,17 @@ def listed(items: Iterable[object], limit: int = 6) -> str:
     return ", ".join(texts) if more <= 0 else f"{', '.join(texts[:limit])} and {more} more"
 
 
+def ranges(numbers: Iterable[int]) -> str:
+    """``[0, 1, 2, 7]`` as ``0-2, 7``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
 def not_there(value: object) -> bool:
     """True where the source has no such field, or says that it does not apply."""
     return isinstance(value, Missing) and value.reason in (Reason.ABSENT, Reason.NOT_APPLICABLE)
@@ -37,6 +48,11 @@ def version_tuple(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
 
+def is_version(text: str) -> bool:
+    """True for a dotted row of numbers, which :func:`version_tuple` can order."""
+    return all(part.isdecimal() for part in text.split("."))
+
+
 def same_version(found: str, pin: str) -> bool:
     """True where ``found`` is the pinned version or lies in the pinned branch: 580 holds 580.105.08, not 5801."""
     return found == pin or found.startswith(f"{pin}.")
@@ -45,8 +61,3 @@ def same_version(found: str, pin: str) -> bool:
 def at_least(found: str, floor: str) -> bool:
     """True where version ``found`` is not older than ``floor``."""
     return version_tuple(found) >= version_tuple(floor)
-
-
-def uniform(values: Sequence[object]) -> bool:
-    """True where all values are equal."""
-    return len(set(values)) <= 1
