@@ -1,0 +1,67 @@
+"""The zip and the command line."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from validation import bootstrap
+from validation.transcript import Transcript
+
+
+def test_the_archive_holds_the_whole_probe_and_pynvml_and_is_always_the_same() -> None:
+    names = zipfile.ZipFile(io.BytesIO(bootstrap.archive())).namelist()
+    probe = Path(bootstrap.__file__).parent / "probe"
+    assert {f"validation/probe/{path.name}" for path in probe.glob("*.py")} < set(names)
+    assert "pynvml.py" in names
+    first = bootstrap.archive()
+    bootstrap.archive.cache_clear()
+    assert bootstrap.archive() == first
+
+
+def test_root_needs_no_sudo_and_others_use_it_without_a_prompt() -> None:
+    assert "sudo" not in bootstrap.command("root", ["collect", "n0"])
+    assert "exec sudo -n " in bootstrap.command("ubuntu", ["collect", "n0"])
+
+
+def test_the_command_line_survives_any_login_shell() -> None:
+    words = shlex.split(bootstrap.command("root", ["collect", "n0"]))
+    assert words[:3] == ["exec", "/bin/sh", "-c"]
+    assert words[4] == bootstrap.BOOTSTRAP
+    assert words[5:] == [str(len(bootstrap.archive())), "collect", "n0"]
+    assert "!" not in bootstrap.BOOTSTRAP
+    assert "'" not in bootstrap.BOOTSTRAP
+
+
+def run(stdin: bytes, *arguments: str, python: str = "exec ") -> subprocess.CompletedProcess[bytes]:
+    code = [sys.executable, "-I", "-S", "-c", bootstrap.BOOTSTRAP, str(len(bootstrap.archive())), *arguments]
+    return subprocess.run(code, input=stdin, capture_output=True, timeout=30, check=False)
+
+
+def test_a_probe_that_did_not_arrive_whole_does_not_run() -> None:
+    result = run(bootstrap.archive()[:-1], "collect", "n0")
+    assert result.returncode == 1
+    assert result.stdout == b""
+    assert b"did not arrive whole" in result.stderr
+
+
+def test_the_probe_runs_from_memory_and_reports_its_own_digest() -> None:
+    transcript = Transcript("n0")
+    assert transcript.feed(run(bootstrap.archive(), "collect", "n0", "5").stdout)
+    bundle = transcript.bundle("node")
+    assert bundle.complete
+    assert bundle.probe == bootstrap.digest()
+
+
+@pytest.mark.parametrize("arguments", [(), ("collect",), ("dance", "n0"), ("collect", "n0", "soon")])
+def test_wrong_arguments_are_one_line_and_never_an_end_marker(arguments: tuple[str, ...]) -> None:
+    result = run(bootstrap.archive(), *arguments)
+    assert result.returncode == 2
+    assert result.stderr.count(b"\n") == 1
+    assert b'"event":"end"' not in result.stdout
