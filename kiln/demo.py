@@ -19,20 +19,18 @@ from types import FrameType
 from typing import Any
 
 import click
-import yaml
 
+from kiln import sandbox_project
 from kiln.engine import Engine, Run
 from kiln.events import EngineProgress
 from kiln.output import show, write
 from kiln.progress import progress
 from profiles.errors import KilnError
 from sandbox.client import Sandbox
-from stacks.cli import find, pulumi_environment
 from validation.report import document, webpage
 from validation.report.model import StackReport
 from validation.report.summary import closing
 
-ROOT = Path(__file__).resolve().parent.parent
 STACK = "demo"
 INSTANCE_TYPE = "p5.48xlarge"
 COUNT = 2
@@ -66,11 +64,10 @@ class Demo:
         )
         with self._step("start the sandbox"):
             self.sandbox.start()
-            engine = self.engine = self._project()
+            engine = self.engine = sandbox_project.create(self.home, self.sandbox)
         with self._step(f"make the stack: {COUNT} x {INSTANCE_TYPE}"):
-            engine.call(STACK, "stack", "init")
-            for key, value in self._settings().items():
-                engine.call(STACK, "config", "set", f"kiln:{key}", value)
+            settings = {"instanceType": INSTANCE_TYPE, "count": str(COUNT), "owner": "demo"}
+            sandbox_project.make_stack(engine, STACK, self.sandbox, settings)
         with self._step("pulumi up"):
             run = self._operate("up")
         self._judge_good(run)
@@ -102,31 +99,6 @@ class Demo:
             self.sandbox.stop()
         except KilnError as error:
             click.echo(f"kiln: {error}", err=True)
-
-    def _project(self) -> Engine:
-        """A project of the demo's own: this checkout's program, with state and settings in the demo's folder."""
-        project = self.home / "project"
-        (self.home / "state").mkdir(parents=True)
-        project.mkdir()
-        data = yaml.safe_load((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))
-        data["main"] = str(ROOT / data["main"])
-        data["runtime"]["options"]["virtualenv"] = str(ROOT / data["runtime"]["options"]["virtualenv"])
-        for provider in data["plugins"]["providers"]:
-            provider["path"] = str(ROOT / provider["path"])
-        (project / "Pulumi.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
-        variables = {
-            **os.environ,
-            **self.sandbox.env(),
-            "PULUMI_BACKEND_URL": f"file://{self.home / 'state'}",
-            "PULUMI_HOME": str(self.home / "pulumi"),
-            "PULUMI_CONFIG_PASSPHRASE": STACK,
-        }
-        variables.pop("KILN_GATE_MODE", None)  # the gate itself must fail the second run
-        return Engine(find(variables) / "pulumi", project, pulumi_environment(variables))
-
-    def _settings(self) -> dict[str, str]:
-        own = {"instanceType": INSTANCE_TYPE, "count": str(COUNT), "image": "sandbox-ubuntu", "owner": "demo"}
-        return {**own, **self.sandbox.settings()}
 
     def _operate(self, verb: str) -> Run:
         assert self.engine is not None

@@ -87,7 +87,9 @@ class Run:
         """The errors as texts; the engine's own remark that the program failed only where there is nothing else."""
         found = [text for texts in self.errors.values() for text in texts]
         told = [text for text in found if not text.startswith(UNHANDLED)]
-        return told or found or [_last_error(self.stderr)]
+        if self.stderr.strip():
+            return told or found or [_last_error(self.stderr)]
+        return told or found or [f"it ended with status {self.code} and said nothing"]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from kiln.output import json_option
+from kiln.sandbox_project import IMAGE
 from sandbox.client import Sandbox
 from sandbox.hosts.faults import FAULTS
 from stacks.settings import NAMESPACE
@@ -169,7 +170,7 @@ def env(home: Path | None, json: bool) -> int:
 @click.argument("stack")
 def config(home: Path | None, stack: str) -> int:
     """Print the `pulumi config set` commands that a stack in the sandbox needs, for `eval "$(...)"`."""
-    settings = {**Sandbox(home).settings(), "image": "sandbox-ubuntu"}
+    settings = {**Sandbox(home).settings(), "image": IMAGE}
     for key, value in settings.items():
         words = ["pulumi", "config", "set", "--stack", stack, f"{NAMESPACE}:{key}", value]
         click.echo(shlex.join(words))

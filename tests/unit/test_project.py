@@ -75,7 +75,7 @@ def test_no_module_has_a_name_that_says_nothing(modules: list[Path]) -> None:
 
 def imported(path: Path) -> set[str]:
     """The top packages a module imports, inside functions too."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found.update(alias.name.partition(".")[0] for alias in node.names)
