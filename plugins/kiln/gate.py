@@ -26,6 +26,7 @@ Validate = Callable[..., StackReport]
 
 CANCEL_PATIENCE_S = 1.2  # the engine must have our answer within 2 s of a cancel
 DEADLINE_GRACE_S = 30.0  # beyond the hosts' own deadline, for the runner to sum up
+INTERRUPTED = "interrupted before a verdict was reached"
 _POLL_S = 0.05
 _MAX_CAUSES = 8
 
@@ -49,6 +50,8 @@ class Gate:
             gate = GateInputs.read(inputs)
             report = self._run(gate, _previous(old_outputs), progress)
             report = complete(report, gate.targets)
+            if self._cancelled.is_set() and report.healthy:
+                report = _not_judged(_names(gate.targets), INTERRUPTED)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the verdict is UNKNOWN and must be recorded
             report = _not_judged(_hosts(inputs), _cause(error))
         return outputs(report, inputs, secrets)
@@ -76,7 +79,7 @@ class Gate:
         if failed:
             raise failed[0]
         if self._cancelled.is_set():
-            return _not_judged(_names(gate.targets), "interrupted before a verdict was reached")
+            return _not_judged(_names(gate.targets), INTERRUPTED)
         limit = gate.options.deadline_s + DEADLINE_GRACE_S
         return _not_judged(_names(gate.targets), f"no verdict within {limit:.0f} s")
 
