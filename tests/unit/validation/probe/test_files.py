@@ -1,0 +1,141 @@
+"""Files below a root of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from validation.probe import files
+from validation.probe.collectors import collectors, environment
+from validation.probe.files import Root
+from validation.probe.process import ToolMissingError
+
+GPU = "/sys/bus/pci/devices/0000:53:00.0"
+NIC = "/sys/bus/pci/devices/0000:4f:00.0"
+DISK = "/sys/bus/pci/devices/0000:00:04.0"
+TREE = {
+    "/etc/os-release": 'ID=ubuntu\nVERSION_ID="24.04"\n',
+    "/sys/devices/system/node/node0/cpulist": "0-47,96-143\n",
+    "/sys/devices/system/node/node1/cpulist": "48-95,144-191\n",
+    "/sys/devices/system/node/node0/distance": "10 32\n",
+    "/sys/class/dmi/id/board_asset_tag": "i-0123456789abcdef0\n",
+    "/sys/class/dmi/id/product_name": "p5.48xlarge\n",
+    "/var/lib/cloud/data/instance-id": "i-0123456789abcdef0\n",
+    "/sys/module/efa/version": "2.17.3g\n",
+    "/usr/local/cuda-12.6/version.json": '{\n  "cuda": {"version": "12.6.3"}\n}\n',
+    GPU + "/vendor": "0x10de\n",
+    GPU + "/class": "0x030200\n",
+    GPU + "/numa_node": "0\n",
+    GPU + "/current_link_speed": "32.0 GT/s PCIe\n",
+    NIC + "/vendor": "0x1d0f\n",
+    NIC + "/class": "0x020000\n",
+    NIC + "/numa_node": "1\n",
+    DISK + "/vendor": "0x1d0f\n",
+    DISK + "/class": "0x010802\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    for path, text in TREE.items():
+        place = tmp_path / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    return Root(str(tmp_path))
+
+
+def output(task: Callable[[Callable[[str], None]], None]) -> str:
+    parts: list[str] = []
+    task(parts.append)
+    return "".join(parts)
+
+
+def test_a_file_is_read_word_for_word_below_the_root(root: Root) -> None:
+    assert output(files.one_file(root, "/etc/os-release")) == TREE["/etc/os-release"]
+
+
+def test_the_second_place_of_a_file_is_used_where_the_first_is_missing(root: Root) -> None:
+    assert output(files.one_file(root, "/etc/missing", "/etc/os-release")) == TREE["/etc/os-release"]
+
+
+def test_paths_are_printed_as_on_the_host(root: Root) -> None:
+    assert output(files.sysfs_numa(root)) == (
+        "/sys/devices/system/node/node0/cpulist:0-47,96-143\n"
+        "/sys/devices/system/node/node1/cpulist:48-95,144-191\n"
+        "/sys/devices/system/node/node0/distance:10 32\n"
+        f"{GPU}/numa_node:0\n"
+    )
+
+
+def test_pcie_lists_nvidia_and_network_functions_and_no_others(root: Root) -> None:
+    text = output(files.sysfs_pcie(root))
+    assert f"{GPU}/current_link_speed:32.0 GT/s PCIe\n" in text
+    assert f"{NIC}/vendor:0x1d0f\n" in text
+    assert DISK not in text
+
+
+def test_a_version_file_of_several_lines_is_one_line(root: Root) -> None:
+    line = output(files.matching(root, "/usr/local/cuda*/version.json"))
+    assert line == '/usr/local/cuda-12.6/version.json:{   "cuda": {"version": "12.6.3"} }\n'
+
+
+def test_the_instance_says_who_it_is_by_dmi_and_cloud_init(root: Root) -> None:
+    assert output(files.instance(root)) == (
+        "board_asset_tag: i-0123456789abcdef0\nproduct_name: p5.48xlarge\ncloud_init_instance_id: i-0123456789abcdef0\n"
+    )
+
+
+def test_the_efa_module_is_present_with_its_version(root: Root) -> None:
+    assert output(files.efa_module(root)) == "/sys/module/efa:present\n/sys/module/efa/version:2.17.3g\n"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        lambda root: files.one_file(root, "/etc/os-release"),
+        lambda root: files.matching(root, "/usr/local/cuda*/version.json"),
+        files.instance,
+        files.efa_module,
+        files.sysfs_numa,
+        files.sysfs_pcie,
+    ],
+)
+def test_an_empty_tree_has_nothing_and_says_so(task: Callable[[Root], Callable[..., None]], tmp_path: Path) -> None:
+    with pytest.raises(ToolMissingError, match="no such"):
+        output(task(Root(str(tmp_path))))
+
+
+def test_a_bus_without_our_devices_is_empty_and_not_missing(tmp_path: Path) -> None:
+    (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
+    assert output(files.sysfs_pcie(Root(str(tmp_path)))) == ""
+
+
+def test_a_file_that_cannot_be_read_says_why_in_its_place(root: Root, tmp_path: Path) -> None:
+    (tmp_path / GPU.lstrip("/") / "current_link_speed").unlink()
+    (tmp_path / GPU.lstrip("/") / "current_link_speed").mkdir()
+    assert f"{GPU}/current_link_speed:<Is a directory>\n" in output(files.sysfs_pcie(root))
+
+
+def test_a_root_with_pattern_characters_in_its_name_is_taken_literally(tmp_path: Path) -> None:
+    place = tmp_path / "a[b]*" / "usr/local/cuda/version.json"
+    place.parent.mkdir(parents=True)
+    place.write_text("{}")
+    assert output(files.matching(Root(str(tmp_path / "a[b]*")), "/usr/local/cuda*/version.json")).startswith("/usr/")
+
+
+def test_tools_are_looked_for_on_the_path_first_and_then_below_the_root_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", "/first:/second")
+    path = environment(Root(str(tmp_path)))["PATH"].split(":")
+    assert path[:2] == ["/first", "/second"]
+    assert all(folder.startswith(str(tmp_path)) for folder in path[2:])
+    assert environment(Root("/"))["PATH"].endswith("/usr/local/cuda/bin")
+
+
+def test_names_of_items_are_unique_and_every_way_has_a_source(tmp_path: Path) -> None:
+    table = collectors(Root(str(tmp_path)))
+    assert len({entry.name for entry in table}) == len(table)
+    assert all(source for entry in table for source, _ in entry.ways)
