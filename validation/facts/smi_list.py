@@ -52,6 +52,15 @@ class SmiVersion:
     nvml: str | Missing = ABSENT
 
 
+@dataclass(frozen=True)
+class SmiTable:
+    """nvidia-smi's table: the banner's versions, the GPUs it has a row for, and rows with an error for a value."""
+
+    version: SmiVersion
+    gpus: tuple[int, ...]
+    errors: tuple[str, ...]
+
+
 def parse_list(text: str) -> GpuList:
     """GPUs and MIG slices. "No devices were found" is one line and no GPU: a ParseError that says so."""
     gpus: list[Gpu] = []
@@ -89,19 +98,17 @@ def parse_version(text: str) -> SmiVersion:
     return SmiVersion(smi=smi, driver=driver, cuda_driver=cuda, nvml=found.get("nvml version", ABSENT))
 
 
-def parse_table(text: str) -> SmiVersion:
-    """The banner of the table. Its cells are not read: names are cut, and MIG moves the ECC cell by one column."""
+def parse_table(text: str) -> SmiTable:
+    """The table. Its cells are not read: names are cut, and MIG moves the ECC cell by one column."""
     match = _BANNER.search("\n".join(lines(text)))
     if match is None:
         raise ParseError(TABLE_TOOL, 0, "no banner with the driver's version")
-    return SmiVersion(smi=match[1], driver=match[2], cuda_driver=word(match[3]))
-
-
-def table_gpus(text: str) -> tuple[int, ...]:
-    """The indices of the GPUs that the table has a row for."""
-    return tuple(int(match["index"]) for line in lines(text) if (match := _ROW.match(line)))
-
-
-def table_errors(text: str) -> tuple[str, ...]:
-    """Rows that print an error in place of a value."""
-    return tuple(line.strip() for line in lines(text) if _LOST_ROW.match(line))
+    version = SmiVersion(smi=match[1], driver=match[2], cuda_driver=word(match[3]))
+    rows = [line for line in lines(text) if line.startswith("|")]
+    if not any(line.startswith("+--") for line in lines(text)[-12:]):
+        raise ParseError(TABLE_TOOL, 0, "the table has no closing rule: the text is cut short")
+    return SmiTable(
+        version=version,
+        gpus=tuple(int(found["index"]) for line in rows if (found := _ROW.match(line))),
+        errors=tuple(line.strip("| ") for line in rows if _LOST_ROW.match(line)),
+    )

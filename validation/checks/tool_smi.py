@@ -1,0 +1,134 @@
+"""What the short outputs of nvidia-smi mean where nobody says which machine they are from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from profiles.models import Expectation
+from validation.checks.base import Check
+from validation.checks.wording import counted, listed
+from validation.facts.gpu import Gpu, GpuInventory
+from validation.facts.host import P2pMatrix
+from validation.facts.missing import Missing
+from validation.facts.smi_list import SmiTable, SmiVersion
+from validation.facts.store import Facts
+from validation.verdict import FaultClass, Finding, Verdict
+
+# Boards that are soldered beside others to a baseboard with NVLink, with every link wired. V100 and the boards made for
+# export are not here: how many of their links are wired differs by machine.
+_FULLY_WIRED = ("A100-SXM4-40GB", "A100-SXM4-80GB", "H100 80GB HBM3", "H200", "B200")
+
+
+class NvlinkAlone(Check):
+    """What NVLink states mean without knowing the machine: all up is good, all down on an SXM board is not."""
+
+    id = "tool.nvlink"
+    title = "NVLink states alone"
+    why = (
+        '"All links are inactive" has no line a scan for "<inactive>" would find, and the GPU passes every other test.'
+    )
+    source = "Azure/azurehpc-health-checks test data; gpud issue 1085; a single SXM board in a VM may have no peer"
+    remedy = "Reboot once; if it repeats, replace the host."
+    fault_class = FaultClass.REBOOT_ONCE
+    requires = (GpuInventory,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        if expected.profile is not None:
+            return  # nvlink.links_active judges it, by the machine's own number
+        gpus = facts.need(GpuInventory).gpus
+        several = len(gpus) > 1 or any(gpu.index > 0 for gpu in gpus)
+        findings = [self._judged(gpu, several=several) for gpu in gpus]
+        yield from (finding for finding in findings if finding is not None)
+        if all(_all_up(gpu) for gpu in gpus):
+            counts = sorted({len(gpu.nvlinks) for gpu in gpus if not isinstance(gpu.nvlinks, Missing)})
+            yield self.finding(Verdict.PASS, "host", f"every link listed is active: {listed(counts)} on each GPU")
+
+    def _judged(self, gpu: Gpu, *, several: bool) -> Finding | None:
+        links = gpu.nvlinks
+        if not isinstance(gpu.name, str) or gpu.name.removeprefix("NVIDIA ") not in _FULLY_WIRED:
+            return None
+        if isinstance(links, Missing) or (links and all(link.active is not False for link in links)):
+            return None
+        up = sum(link.active is True for link in links)
+        down = [link.index for link in links if link.active is False]
+        what = f"links {listed(down)} are down" if up else "all NVLinks are down"
+        message = f"{what}; every {gpu.name} on a baseboard has all of its links wired"
+        if several:
+            return self.finding(Verdict.FAIL, gpu.label, message, measured=f"{up} active NVLinks")
+        message = f"{message}; right only where this GPU has no peer"
+        return self.finding(Verdict.WARN, gpu.label, message, measured=f"{up} active NVLinks")
+
+
+def _all_up(gpu: Gpu) -> bool:
+    return not isinstance(gpu.nvlinks, Missing) and bool(gpu.nvlinks) and all(k.active is True for k in gpu.nvlinks)
+
+
+class PeersAlone(Check):
+    """What a peer-to-peer matrix means without knowing the machine: OK for all pairs is good anywhere."""
+
+    id = "tool.p2p"
+    title = "Peer-to-peer matrix alone"
+    why = "CNS is right on a board without peer access (L4), and a fault on one with NVLink: only a profile can tell."
+    source = "nvidia-smi topo -p2p r of 8 H100 (OK) and 2 L4 (CNS by design)"
+    remedy = "Look at ACS, IOMMU and the driver's settings."
+    fault_class = FaultClass.REBOOT_ONCE
+    requires = (P2pMatrix,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        if expected.profile is not None:
+            return  # topology.p2p judges it
+        words = Counter(facts.need(P2pMatrix).status.values())
+        if words and set(words) == {"OK"}:
+            message = f"all {words['OK']} pairs OK, which says nothing about their bandwidth"
+            yield self.finding(Verdict.PASS, "host", message)
+        if words["U"]:
+            yield self.finding(Verdict.UNKNOWN, "host", f"the driver does not know of {counted(words['U'], 'pair')}")
+        if words["DR"]:
+            yield self.finding(Verdict.WARN, "host", f"{counted(words['DR'], 'pair')} disabled by a driver setting")
+
+
+class SmiTableRead(Check):
+    """The table shows a driver that answers; no cell of it prints an error. No other cell is judged."""
+
+    id = "tool.smi_table"
+    title = "nvidia-smi's table"
+    why = "With MIG on the ECC cell holds another word, and names are cut: a scraped table gives wrong values."
+    source = "captures of drivers 590 (MIG) and 610 (KMD Version in the banner)"
+    remedy = "Reboot once; if it repeats, replace the host."
+    fault_class = FaultClass.REBOOT_ONCE
+    requires = (SmiTable,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        table = facts.need(SmiTable)
+        for row in table.errors:
+            yield self.finding(Verdict.FAIL, "host", f"a row prints an error: {row}")
+        if not table.gpus:
+            yield self.finding(Verdict.UNKNOWN, "host", "the table has no row of a GPU")
+        elif not table.errors:
+            message = f"driver {table.version.driver} answers for {counted(len(table.gpus), 'GPU')}"
+            yield self.finding(Verdict.PASS, "host", message)
+
+
+class SmiVersionsMatch(Check):
+    """nvidia-smi's library and the kernel module are of one version."""
+
+    id = "tool.smi_version"
+    title = "nvidia-smi --version"
+    why = "A library upgraded under a loaded module stops every new CUDA program."
+    source = "nvidia-smi --version of drivers 590 and 610 (DRIVER became KMD version)"
+    remedy = "Reboot, so that the module of the installed driver is loaded."
+    fault_class = FaultClass.SOFTWARE
+    requires = (SmiVersion,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        version = facts.need(SmiVersion)
+        if isinstance(version.nvml, Missing):
+            return
+        same = version.driver == version.nvml or version.driver.startswith(f"{version.nvml}.")
+        message = f"kernel module {version.driver}, library {version.nvml}"
+        yield self.finding(Verdict.PASS if same else Verdict.FAIL, "host", message, expected="one version")

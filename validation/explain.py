@@ -1,0 +1,238 @@
+"""What the output of one tool means: recognised, read, judged as far as the text alone allows.
+
+The checks are the gate's own. One that needs facts this text does not hold, or a profile that was not given, is listed
+in ``not_judged`` with what would judge it. Verdict: FAIL if a finding is; else UNKNOWN if the text could not be read
+whole, says that something could not be looked at, or measured nothing; else WARN; else PASS if something was judged
+good; else NOT_APPLICABLE.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from profiles import catalog
+from profiles.errors import ConfigError, ParseError, Problem
+from profiles.expectation import expect
+from profiles.models import Expectation, InstanceProfile
+from validation.checks import CHECKS
+from validation.checks.base import Check
+from validation.checks.tools import TOOL_CHECKS
+from validation.facts import driver_fault, inventory_view
+from validation.facts.gpu import DriverFault, GpuInventory
+from validation.facts.missing import ABSENT, Missing
+from validation.facts.smi_list import GpuList, SmiTable
+from validation.facts.store import FactGapError, Facts
+from validation.recognise import Kind, by_name, names, recognise
+from validation.verdict import Finding, Verdict
+
+_NOT_IN_TABLE = ("ecc.uncorrected", "gpu.name", "gpu.throttle")
+SCHEMA = "kiln/explain/v1"
+READ = "text.read"  # the finding's check where the text itself is the trouble
+_PROFILE = "--profile TYPE"
+_BUNDLE = "kiln check, with the evidence of the whole host"
+# What only the stack's settings decide: no text of a tool can be right or wrong about it.
+_NEEDS_STACK = {
+    "efa.count": "the stack's efaCount (kiln check, kiln validate)",
+    "cuda.toolkit": "the stack's CUDA pin (kiln check, kiln validate)",
+}
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """A check that this text concerns and could not be made, and what would make it."""
+
+    check: str
+    needs: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One text: what it is, what it says, what is wrong with it."""
+
+    kind: str
+    title: str
+    facts: tuple[object, ...]
+    findings: tuple[Finding, ...]
+    not_judged: tuple[NotJudged, ...]
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "title": self.title,
+            "facts": {type(fact).__name__: to_json(fact) for fact in self.facts},
+            "findings": [finding.to_dict() for finding in self.findings],
+            "not_judged": [{"check": item.check, "needs": item.needs} for item in self.not_judged],
+            "verdict": self.verdict.value,
+        }
+
+
+def explain(text: str, *, kind: str | None = None, profile: str | InstanceProfile | None = None) -> Explanation:
+    """The explanation of a text. Raises ConfigError for a kind or an instance type that there is none of."""
+    expected = _expectation(profile)
+    chosen = _kind(text, kind)
+    if chosen is None:
+        message = "no tool known here prints such a text"
+        remedy = f"Name the tool with --kind, one of: {', '.join(names())}."
+        unknown = Finding(READ, "text", Verdict.UNKNOWN, message, remedy=remedy)
+        return Explanation("unknown", "not recognised", (), (unknown,), (), Verdict.UNKNOWN)
+    facts, findings = _read(text, chosen)
+    judged, open_checks = _judge(facts, expected)
+    findings = (*findings, *judged)
+    return Explanation(chosen.name, chosen.title, facts, findings, open_checks, _verdict(findings))
+
+
+def _expectation(profile: str | InstanceProfile | None) -> Expectation:
+    if profile is None:
+        return Expectation(instance_type="")
+    if isinstance(profile, InstanceProfile):
+        return Expectation(instance_type=profile.instance_type, profile=profile)
+    if catalog.load(profile) is None:
+        near = ", ".join(catalog.nearest(profile))
+        fix = f"Did you mean {near}?" if near else ""
+        raise ConfigError(
+            "no such profile", [Problem("--profile", repr(profile), "an instance type of the catalogue", fix)]
+        )
+    return expect(profile)
+
+
+def _kind(text: str, name: str | None) -> Kind | None:
+    if name is None:
+        return recognise(text)
+    kinds = by_name(name)
+    if not kinds:
+        raise ConfigError("no such kind", [Problem("--kind", repr(name), f"one of {', '.join(names())}")])
+    return kinds[0]
+
+
+def _read(text: str, kind: Kind) -> tuple[tuple[object, ...], tuple[Finding, ...]]:
+    """The facts of the text, the driver's own words of failure among them, and what is wrong with the text itself."""
+    facts: list[object] = []
+    findings: list[Finding] = []
+    fault = None if kind.name == "kernel-log" else driver_fault.first(text, kind.name)
+    try:
+        fact = kind.parse(text)
+    except ParseError as error:
+        if fault is None:
+            remedy = "Capture the whole output again; Kiln does not judge half of one."
+            findings.append(_trouble(Verdict.UNKNOWN, f"could not be read whole: {error}", remedy))
+    else:
+        facts += _unfolded(fact)
+    inventories = [fact for fact in facts if isinstance(fact, GpuInventory)]
+    if fault is not None and not any(isinstance(fact, DriverFault) for fact in facts):
+        listed = any(inventory.lost for inventory in inventories)
+        facts += [] if fault.kind == "gpu-lost" and listed else [fault]
+    for inventory in inventories:
+        findings += [_trouble(Verdict.UNKNOWN, f"not the whole output: {reason}", "") for reason in inventory.omitted]
+        findings += [
+            Finding(READ, subject, verdict, message, remedy=remedy)
+            for subject, verdict, message, remedy in inventory_view.unread(inventory)
+        ]
+    return tuple(facts), tuple(findings)
+
+
+def _unfolded(fact: object) -> list[object]:
+    """A fact that holds an inventory beside something else gives both."""
+    return [fact.inventory, fact] if isinstance(fact, GpuList) else [fact]
+
+
+def _trouble(verdict: Verdict, message: str, remedy: str) -> Finding:
+    return Finding(READ, "text", verdict, message, remedy=remedy)
+
+
+def _judge(facts: tuple[object, ...], expected: Expectation) -> tuple[tuple[Finding, ...], tuple[NotJudged, ...]]:
+    """Every check that this text concerns: made, or listed with what it lacks."""
+    store = Facts({type(fact): fact for fact in facts})
+    findings: list[Finding] = []
+    open_checks: list[NotJudged] = []
+    for check in (*CHECKS, *TOOL_CHECKS):
+        if not _concerns(check, store):
+            continue
+        if check.id in _NEEDS_STACK:
+            open_checks.append(NotJudged(check.id, _NEEDS_STACK[check.id]))
+        elif check.needs_profile and expected.profile is None:
+            whole = all(kind in store for kind in check.requires)
+            open_checks.append(NotJudged(check.id, _PROFILE if whole else f"{_BUNDLE} and {_PROFILE}"))
+        else:
+            made, lacking = _made(check, store, expected)
+            findings += made
+            open_checks += [NotJudged(check.id, _BUNDLE)] if lacking and not made else []
+    if SmiTable in store:
+        open_checks += [
+            NotJudged(name, "nvidia-smi -q -x: the table's cells shift and are cut") for name in _NOT_IN_TABLE
+        ]
+    return tuple(findings), tuple(open_checks)
+
+
+def _concerns(check: Check, store: Facts) -> bool:
+    """Whether the text says something about what the check looks at: a fact it requires, with the fields it reads."""
+    if DriverFault in store and inventory_view.judges_faults(check.id, store.need(DriverFault)):
+        return True
+    if not any(kind in store for kind in check.requires):
+        return False
+    if GpuInventory in check.requires and GpuInventory in store:
+        return inventory_view.carries(check.id, store.need(GpuInventory))
+    return True
+
+
+def _made(check: Check, store: Facts, expected: Expectation) -> tuple[list[Finding], bool]:
+    """The findings up to the first fact that this text does not hold, and whether there was one."""
+    advisory = check.id in expected.profile.advisory if expected.profile else False
+    found = list(_evaluated(check, store, expected))
+    return [replace(finding, required=not advisory) for finding in found if finding is not None], None in found
+
+
+def _evaluated(check: Check, store: Facts, expected: Expectation) -> Iterator[Finding | None]:
+    """The check's findings; None at the end where it asked for a fact that is not there."""
+    try:
+        yield from check.evaluate(store, expected)
+    except FactGapError:
+        yield None
+    except Exception as error:  # noqa: BLE001 - a crash is UNKNOWN, with where it happened
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
+        message = f"the check crashed: {type(error).__name__}: {error} [{where}]"
+        yield check.finding(Verdict.UNKNOWN, "text", message, remedy="This is a defect of the check: report it.")
+
+
+def _verdict(findings: Iterable[Finding]) -> Verdict:
+    """The rule of the module's docstring; an advisory finding warns at most."""
+    seen = set()
+    for finding in findings:
+        grave = finding.verdict in (Verdict.FAIL, Verdict.UNKNOWN) and not finding.required
+        seen.add(Verdict.WARN if grave else finding.verdict)
+    order = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.WARN, Verdict.PASS)
+    return next((verdict for verdict in order if verdict in seen), Verdict.NOT_APPLICABLE)
+
+
+def to_json(value: object) -> Any:
+    """A fact as JSON: a field that the text does not carry is left out, a missing one says why, pairs are ``"0-1"``."""
+    if isinstance(value, Missing):
+        return {"missing": value.reason.value, "text": value.text}
+    if is_dataclass(value) and not isinstance(value, type):
+        derived = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+        pairs = ((name, getattr(value, name)) for name in (*(item.name for item in fields(value)), *derived))
+        return {name: to_json(item) for name, item in pairs if item != ABSENT and not _empty(item)}
+    if isinstance(value, Mapping):
+        return {_key(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return [to_json(item) for item in sorted(value)]
+    if isinstance(value, (tuple, list)):
+        return [to_json(item) for item in value]
+    return value
+
+
+def _empty(value: object) -> bool:
+    """A nested fact none of whose fields the text carries."""
+    if not is_dataclass(value) or isinstance(value, (type, Missing)):
+        return False
+    return all(getattr(value, item.name) in (ABSENT, ()) for item in fields(value))
+
+
+def _key(key: object) -> str:
+    return "-".join(str(part) for part in key) if isinstance(key, tuple) else str(key)
