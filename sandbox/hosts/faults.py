@@ -16,6 +16,7 @@ from validation.verdict import FaultClass, Verdict
 
 VICTIM = 3
 DOWN_LINK = 7
+UNCORRECTABLE = 2
 XID_PROCESS = "pid='<unknown>', name=<unknown>"
 HW_SLOWDOWN, SW_THERMAL, HW_THERMAL = 0x8, 0x20, 0x40
 OLD_DRIVER, OLD_CUDA = "535.104.05", "12.2"
@@ -24,7 +25,10 @@ NEW_LIBRARY = "580.126.09"
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault. ``check`` is None where nothing may be noticed; ``cured_by_reboot`` where a reboot ends it."""
+    """One fault. ``check`` is None where nothing may be noticed; ``cured_by_reboot`` where a reboot ends it.
+
+    ``leaves`` is what stays for good after that reboot, as a board keeps its error counts.
+    """
 
     name: str
     summary: str
@@ -33,6 +37,7 @@ class Fault:
     verdict: Verdict
     fault_class: FaultClass | None = None
     cured_by_reboot: bool = False
+    leaves: Callable[[Host], None] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -49,10 +54,11 @@ def _fault(
     fault_class: FaultClass | None = None,
     *,
     cured_by_reboot: bool = False,
+    leaves: Callable[[Host], None] | None = None,
 ) -> Callable[[Callable[[Host], None]], Callable[[Host], None]]:
     def register(apply: Callable[[Host], None]) -> Callable[[Host], None]:
         summary = (apply.__doc__ or "").split("\n", 1)[0]
-        _registry[name] = Fault(name, summary, apply, check, verdict, fault_class, cured_by_reboot)
+        _registry[name] = Fault(name, summary, apply, check, verdict, fault_class, cured_by_reboot, leaves)
         return apply
 
     return register
@@ -87,7 +93,7 @@ def _fell_off_the_bus(host: Host, gpu: Gpu) -> None:
     host.kernel_lines.append(f"NVRM: GPU {gpu.address}: GPU has fallen off the bus.")
 
 
-@_fault("gpu-lost", "gpu.lost", Verdict.FAIL, FaultClass.REBOOT_ONCE, cured_by_reboot=True)
+@_fault("gpu-lost", "gpu.lost", Verdict.FAIL, FaultClass.REPLACE_NOW)
 def _gpu_lost(host: Host) -> None:
     """One GPU falls off the bus: NVML loses it, its configuration space reads all ones, Xid 79 is logged."""
     gpu = _victim(host, "gpu-lost")
@@ -95,7 +101,7 @@ def _gpu_lost(host: Host) -> None:
     _fell_off_the_bus(host, gpu)
 
 
-@_fault("gpu-missing", "gpu.count", Verdict.FAIL, FaultClass.REBOOT_ONCE)
+@_fault("gpu-missing", "gpu.count", Verdict.FAIL, FaultClass.REPLACE_NOW)
 def _gpu_missing(host: Host) -> None:
     """One GPU never appeared at boot: not on the bus, not in NVML, no Xid."""
     host.gpus.remove(_victim(host, "gpu-missing"))
@@ -115,7 +121,7 @@ def _nvlink_down(host: Host) -> None:
             peer.links[peers_of_links(host.machine, peer.slot).index(gpu.slot)] = False
 
 
-@_fault("xid-79", "kernel.xid", Verdict.FAIL, FaultClass.REBOOT_ONCE, cured_by_reboot=True)
+@_fault("xid-79", "kernel.xid", Verdict.FAIL, FaultClass.REPLACE_NOW, cured_by_reboot=True)
 def _xid_79(host: Host) -> None:
     """The kernel log holds an Xid 79 of a GPU that answers again."""
     _fell_off_the_bus(host, _victim(host, "xid-79"))
@@ -131,12 +137,23 @@ def _xid_13(host: Host) -> None:
     )
 
 
-@_fault("ecc-uncorrectable", "ecc.uncorrected", Verdict.FAIL, FaultClass.REPLACE_NOW)
+def _old_ecc_errors(host: Host) -> None:
+    _victim(host, "ecc-uncorrectable").errors.aggregate_uncorrected += UNCORRECTABLE
+
+
+@_fault(
+    "ecc-uncorrectable",
+    "ecc.uncorrected",
+    Verdict.FAIL,
+    FaultClass.REBOOT_ONCE,
+    cured_by_reboot=True,
+    leaves=_old_ecc_errors,
+)
 def _ecc_uncorrectable(host: Host) -> None:
     """One GPU has counted uncorrectable errors of its memory, and says so in the kernel log."""
     gpu = _victim(host, "ecc-uncorrectable")
-    gpu.errors.volatile_uncorrected += 2
-    gpu.errors.aggregate_uncorrected += 2
+    gpu.errors.volatile_uncorrected += UNCORRECTABLE
+    gpu.errors.aggregate_uncorrected += UNCORRECTABLE
     _xid(
         host,
         gpu,
@@ -145,7 +162,18 @@ def _ecc_uncorrectable(host: Host) -> None:
     )
 
 
-@_fault("remap-pending", "memory.row_remap", Verdict.FAIL, FaultClass.REBOOT_ONCE, cured_by_reboot=True)
+def _remapped(host: Host) -> None:
+    _victim(host, "remap-pending").repairs.uncorrected += 1
+
+
+@_fault(
+    "remap-pending",
+    "memory.row_remap",
+    Verdict.FAIL,
+    FaultClass.REBOOT_ONCE,
+    cured_by_reboot=True,
+    leaves=_remapped,
+)
 def _remap_pending(host: Host) -> None:
     """One GPU has marked bad memory that only a reset takes out of use."""
     gpu = _victim(host, "remap-pending")
@@ -254,7 +282,7 @@ def _too_fast(host: Host) -> None:
     gpu.burn_in["fp16_tflops"] = f"{gpu.board.burn_in.fp16_tflops * 5:.1f}"
 
 
-@_fault("thermal-throttle", "gpu.throttle", Verdict.FAIL, FaultClass.OPERATOR)
+@_fault("thermal-throttle", "gpu.throttle", Verdict.FAIL, FaultClass.REPLACE_NOW)
 def _thermal_throttle(host: Host) -> None:
     """One GPU is hot and has slowed itself down."""
     gpu = _victim(host, "thermal-throttle")

@@ -12,7 +12,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from profiles.errors import ConfigError
@@ -29,12 +29,21 @@ EXECUTABLE, PLAIN = 0o755, 0o644
 class SimulatedHost:
     """A host that can be made faulty by name, and whole again. Safe to call from several threads."""
 
-    def __init__(self, folder: Path, identity: Identity, faults: tuple[str, ...], *, sudo: Sudo = "stub") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        identity: Identity,
+        faults: tuple[str, ...] = (),
+        scars: tuple[str, ...] = (),
+        *,
+        sudo: Sudo = "stub",
+    ) -> None:
         self.folder = folder
         self.identity = identity
         self.faults = faults
+        self.scars = scars  # faults that a reboot has cured, but for what they leave
         self.sudo: Sudo = sudo
-        self.state = _state(identity, faults)
+        self.state = _state(identity, faults, scars)
         self._lock = threading.RLock()
         self._listeners: list[Listener] = []
         self._written: dict[str, tuple[bytes, int]] = {}
@@ -66,7 +75,7 @@ class SimulatedHost:
         identity = Identity(
             host_id, name, instance_type, instance_id or f"i-{host_id}", boot_id or str(uuid.uuid4()), efa_count
         )
-        host = cls(folder, identity, (), sudo=sudo)
+        host = cls(folder, identity, sudo=sudo)
         if folder.exists():
             shutil.rmtree(folder)
         host._write()
@@ -80,7 +89,8 @@ class SimulatedHost:
             saved = json.loads((folder / "host.json").read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ConfigError(f"no simulated host {host_id!r} below {home}: {error}") from error
-        host = cls(folder, Identity(**saved["identity"]), tuple(saved["faults"]), sudo=saved["sudo"])
+        identity = Identity(**saved["identity"])
+        host = cls(folder, identity, tuple(saved["faults"]), tuple(saved["scars"]), sudo=saved["sudo"])
         host._written = host._files()
         return host
 
@@ -89,19 +99,20 @@ class SimulatedHost:
         fault(name)
         with self._lock:
             if name not in self.faults:
-                self._become(self.identity, (*self.faults, name))
+                self._become(self.identity, (*self.faults, name), self.scars)
 
     def clear(self) -> None:
-        """Make the host whole: every injected fault ends."""
+        """Make the host whole: every injected fault ends, and nothing is left of it."""
         with self._lock:
-            self._become(self.identity, ())
+            self._become(self.identity, (), ())
 
     def reboot(self) -> None:
         """Boot again: a new boot id, an empty kernel log, and the faults that a reboot cures are gone."""
-        left = tuple(name for name in self.faults if not FAULTS[name].cured_by_reboot)
-        identity = Identity(**{**asdict(self.identity), "boot_id": str(uuid.uuid4())})
         with self._lock:
-            self._become(identity, left)
+            cured = [name for name in self.faults if FAULTS[name].cured_by_reboot]
+            left = tuple(name for name in self.faults if name not in cured)
+            scars = (*self.scars, *(name for name in cured if FAULTS[name].leaves))
+            self._become(replace(self.identity, boot_id=str(uuid.uuid4())), left, scars)
 
     def remove(self) -> None:
         """Delete the host's directory."""
@@ -124,9 +135,9 @@ class SimulatedHost:
             "KILN_STUB_UID": "0" if user == "root" else "1000",
         }
 
-    def _become(self, identity: Identity, faults: tuple[str, ...]) -> None:
-        state = _state(identity, faults)  # raises before anything has changed
-        self.identity, self.faults, self.state = identity, faults, state
+    def _become(self, identity: Identity, faults: tuple[str, ...], scars: tuple[str, ...]) -> None:
+        state = _state(identity, faults, scars)  # raises before anything has changed
+        self.identity, self.faults, self.scars, self.state = identity, faults, scars, state
         self._write()
         for listener in list(self._listeners):
             listener()
@@ -158,7 +169,12 @@ class SimulatedHost:
             files[f"root/{name}"] = (content.encode() if isinstance(content, str) else content, PLAIN)
         for name, text in scripts(self.folder, self.state, self.sudo).items():
             files[f"bin/{name}"] = (text.encode(), EXECUTABLE)
-        saved = {"identity": asdict(self.identity), "faults": list(self.faults), "sudo": self.sudo}
+        saved = {
+            "identity": asdict(self.identity),
+            "faults": list(self.faults),
+            "scars": list(self.scars),
+            "sudo": self.sudo,
+        }
         files["host.json"] = (json.dumps(saved, indent=1).encode(), PLAIN)
         return files
 
@@ -174,8 +190,12 @@ class SimulatedHost:
             shutil.copyfile(source, library / soname)
 
 
-def _state(identity: Identity, faults: tuple[str, ...]) -> Host:
+def _state(identity: Identity, faults: tuple[str, ...], scars: tuple[str, ...]) -> Host:
     state = healthy(identity)
+    for name in scars:
+        leaves = fault(name).leaves
+        if leaves:
+            leaves(state)
     for name in faults:
         fault(name).apply(state)
     return state

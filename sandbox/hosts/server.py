@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterable
+from pathlib import Path
 
 import asyncssh
 
@@ -71,6 +72,7 @@ class ServedHost:
         self._mode = ""
         self._boot_id = host.identity.boot_id
         self._groups: set[int] = set()
+        self._used = False
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._unsubscribe = host.subscribe(self._changed)
@@ -125,10 +127,15 @@ class ServedHost:
             self._listener = None
 
     def _drop(self) -> None:
+        """End every connection and every process that one has left, as a machine that goes down does."""
         for connection in list(self.connections):
             connection.abort()
         for group in list(self._groups):
             _kill(group)
+        if self._used:
+            for process in processes_of(self.host):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, signal.SIGKILL)
 
     async def close(self) -> None:
         """Stop listening, end every connection and every process that a session has started."""
@@ -162,6 +169,7 @@ class ServedHost:
             start_new_session=True,
         )
         self._groups.add(child.pid)
+        self._used = True
         try:
             await self._attend(process, child)
         finally:
@@ -216,6 +224,22 @@ async def _stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     with contextlib.suppress(asyncio.TimeoutError, ConnectionResetError):
         await asyncio.wait_for(reader.read(), STALL_S)
     writer.close()
+
+
+def processes_of(host: SimulatedHost) -> list[int]:
+    """Processes that were started on the host, told by their environment: a probe's tools leave its process group."""
+    mark = f"PATH={host.folder / 'bin'}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            environment = (entry / "environ").read_bytes()
+        except OSError:  # gone meanwhile, or another user's
+            continue
+        if any(item == mark or item.startswith(mark + b":") for item in environment.split(b"\0")):
+            found.append(int(entry.name))
+    return found
 
 
 def _kill(group: int) -> None:
