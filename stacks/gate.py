@@ -29,6 +29,8 @@ from typing import Any
 import pulumi
 from pulumi.runtime import get_root_resource, is_dry_run
 
+from validation.report.model import SCHEMA
+
 MODE_VARIABLE = "KILN_GATE_MODE"
 RECORD = "record"
 NOT_JUDGED = "the hosts were not judged in this run (up --target and --exclude leave the gate out); run pulumi up"
@@ -207,7 +209,8 @@ def conclude(gate: HealthGate, exports: Mapping[str, pulumi.Input[Any]] | None =
         "healthy": made.apply(lambda decided: decided.healthy),
         "verdict": made.apply(lambda decided: decided.verdict),
         "gate": made.apply(lambda decided: decided.summary),
-        "report": gate.report,
+        # Its first line names the schema: as bare JSON the CLI would spread it over a thousand lines at every up.
+        "report": gate.report.apply(lambda text: f"{SCHEMA}\n{text}"),
     }
     for name, value in outputs.items():
         pulumi.export(name, value)

@@ -13,12 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from validation.runner import Options, Target
-
 from plugins.kiln.inputs import GateInputs
 from plugins.kiln.wire import one_line, scrub
 from profiles.errors import KilnError
 from validation.report.model import BurnInRecord, HostReport, StackReport
+from validation.runner import Options, Target
 from validation.verdict import Finding, Verdict, combine, combine_hosts
 
 Progress = Callable[[str, str, str], None]

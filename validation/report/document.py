@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from profiles.errors import ParseError
-from validation.report.model import StackReport
+from validation.report.model import SCHEMA, StackReport
 from validation.report.summary import SEVERITY
 from validation.verdict import Verdict, combine, combine_hosts
 
@@ -16,14 +16,14 @@ def render(report: StackReport) -> str:
 
 
 def read(text: str) -> StackReport:
-    """The report of a JSON text.
+    """The report of a JSON text, which a line with the schema's name may precede, as in the stack's output ``report``.
 
     Raises:
         ParseError: not JSON, not this schema, a field missing or wrong, or a verdict better than its own findings:
             such a report was edited or cut, and must not read as healthy.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text.removeprefix(f"{SCHEMA}\n"))
     except ValueError as error:
         line = getattr(error, "lineno", 0)
         raise ParseError("report", line, f"not JSON: {getattr(error, 'msg', error)}") from error
