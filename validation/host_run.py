@@ -159,7 +159,7 @@ class HostRun:
             return _no_item(self._level, Outcome.ERROR, error.last_seen)
         item = bundle.items.get(BURN_IN)
         if item is None or not bundle.complete:
-            return _no_item(self._level, Outcome.TIMEOUT, "; ".join(bundle.notes))
+            return _no_item(self._level, Outcome.ERROR, "; ".join(bundle.notes) or "the burn-in gave no result")
         return item
 
     def _burning(self, record: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from profiles.errors import HostError
 from validation.remote import CommandResult, Connection, Ending, Endpoint, Failure, Remote, RemoteError
 
+ATTEMPT_MIN_S = 1.0
 ATTEMPT_S = 15.0  # one TCP connection, one banner, one key exchange
 CHECK_S = 20.0  # one run of the readiness script, of which nvidia-smi may be a part
 FIRST_PAUSE_S = 0.5
@@ -172,9 +173,9 @@ class Waiting:
             connection.close()  # lost: cloud-init may have rebooted the host
 
     def _connect(self) -> Connection:
-        begun: dict[float, float] = {}
+        begun: dict[float, float] = {self._budgets.reachable_s: time.monotonic()}
         for pause_s in pauses():
-            answer = self._attempt()
+            answer = self._attempt(begun[self._budgets.reachable_s] + self._budgets.reachable_s)
             if not isinstance(answer, RemoteError):
                 return answer
             self._see(answer.stage, answer.last_seen)
@@ -191,8 +192,8 @@ class Waiting:
             Failure.AUTHENTICATION: self._budgets.authenticated_s,
         }.get(failure, self._budgets.reachable_s)
 
-    def _attempt(self) -> Connection | RemoteError:
-        left_s = max(1.0, min(ATTEMPT_S, self._deadline - time.monotonic()))
+    def _attempt(self, until: float) -> Connection | RemoteError:
+        left_s = max(ATTEMPT_MIN_S, min(ATTEMPT_S, min(until, self._deadline) - time.monotonic()))
         try:
             door = self._remote.knock(self._endpoint, left_s)
             with self._slot:
