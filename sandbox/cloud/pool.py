@@ -125,14 +125,15 @@ class Pool:
 
     async def restart(self, instance: Instance, instance_type: str | None = None) -> None:
         """A new boot of the same instance; on other hardware where the type changes, and its faults stay behind."""
+        if not instance_type or instance_type == instance.record["instance_type"]:
+            if instance.host is not None:
+                await asyncio.to_thread(instance.host.reboot)  # its servers follow by themselves
+            return
         answered = await self._silence(instance)
-        if instance_type and instance_type != instance.record["instance_type"]:
-            instance.record["instance_type"] = instance_type
-            instance.host = None
-            await asyncio.to_thread(shutil.rmtree, self._home / "hosts" / instance.id, ignore_errors=True)
-            await self._build(instance)
-        elif instance.host is not None:
-            await asyncio.to_thread(instance.host.reboot)
+        instance.record["instance_type"] = instance_type
+        instance.host, instance.why_no_host = None, ""
+        await asyncio.to_thread(shutil.rmtree, self._home / "hosts" / instance.id, ignore_errors=True)
+        await self._build(instance)
         for address in answered:
             if address not in instance.servers:
                 await self._listen(instance, address)

@@ -41,6 +41,7 @@ from sandbox.cloud.session import Session
 from sandbox.cloud.values import UNKNOWN, Properties, has_unknown, plain_map, wire_map
 
 DEFAULTED = "__defaults"  # the bridge's name for the list of inputs that the provider filled in
+EMPTY: tuple[Any, ...] = (None, [], {}, "")
 KINDS = {
     ("add", False): PropertyDiffKind.ADD,
     ("add", True): PropertyDiffKind.ADD_REPLACE,
@@ -66,9 +67,8 @@ class EmulatedAws(pulumi_provider.Provider):
         return self._session
 
     async def get_schema(self, _: GetSchemaRequest) -> GetSchemaResponse:
-        """The bare minimum: the programs bring their own SDK."""
-        schema = {"name": "aws", "version": self._table.version, "resources": {}, "functions": {}}
-        return GetSchemaResponse(schema=json.dumps(schema))
+        """None: the engine would cache it under the real provider's name and version, for every other project."""
+        raise ConfigError("the sandbox's aws provider has no schema; use `pulumi import --generate-code=false`")
 
     async def configure(self, request: ConfigureRequest) -> ConfigureResponse:
         given = plain_map(request.args)
@@ -197,11 +197,8 @@ class EmulatedAws(pulumi_provider.Provider):
             return {
                 name: _drifted(value, observed[name]) if name in observed else value for name, value in inputs.items()
             }
-        return {
-            name: value
-            for name, value in observed.items()
-            if name in known and value not in (None, [], {}, "") and value != known[name].default
-        }
+        pruned = self._table.only_inputs(token, observed)
+        return {name: value for name, value in pruned.items() if value not in EMPTY and value != known[name].default}
 
 
 def _drifted(wanted: Any, found: Any) -> Any:

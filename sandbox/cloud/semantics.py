@@ -116,6 +116,19 @@ class Semantics(_Model):
         """The inputs with their defaults, and every wrong one by its path."""
         return self._check_object(self.resources[token].inputs, inputs, prefix="", what=token)
 
+    def only_inputs(self, token: str, values: Properties) -> Properties:
+        """What of ``values`` a program could have written: no outputs, at any depth."""
+        return self._pruned(self.resources[token].inputs, values)
+
+    def _pruned(self, known: dict[str, Property], values: Properties) -> Properties:
+        kept: Properties = {}
+        for name, value in values.items():
+            if name in known:
+                kind = known[name].type
+                nested = kind in self.objects and isinstance(value, dict)
+                kept[name] = self._pruned(self.objects[kind].inputs, value) if nested else value
+        return kept
+
     def _check_object(
         self, known: dict[str, Property], given: Properties, *, prefix: str, what: str
     ) -> tuple[Properties, list[Failure]]:

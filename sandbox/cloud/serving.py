@@ -26,7 +26,7 @@ from sandbox.cloud.values import Properties, plain_map, wire_map
 
 OLD_INPUTS: contextvars.ContextVar[Properties | None] = contextvars.ContextVar("OLD_INPUTS", default=None)
 PARENT_POLL_S = 0.5
-WRAPPED = ("Configure", "Check", "Create", "Read", "Update", "Delete", "Invoke", "CheckConfig", "GetSchema")
+WRAPPED = ("Configure", "Check", "Create", "Update", "Delete", "Invoke", "CheckConfig", "GetSchema")
 
 
 def one_line(error: BaseException) -> str:
@@ -37,7 +37,7 @@ def one_line(error: BaseException) -> str:
 
 
 class OneLineServicer(ProviderServicer):
-    """Pulumi's servicer whose errors are one line and whose diffs see the old inputs."""
+    """Pulumi's servicer whose errors are one line, whose diffs see the old inputs, and whose gone is gone."""
 
     async def Diff(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
         return await _answered(self._diff, request, context)
@@ -45,6 +45,11 @@ class OneLineServicer(ProviderServicer):
     async def _diff(self, request: Any, context: Any) -> Any:
         OLD_INPUTS.set(plain_map(PropertyValue.unmarshal_map(request.old_inputs)) or None)
         return await super().Diff(request, context)
+
+    async def Read(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        answer = await _answered(super().Read, request, context)
+        # The engine takes properties that are there but empty for a resource that exists: gone must be no answer.
+        return answer if answer.id else provider_pb2.ReadResponse()
 
 
 def _wrap(name: str) -> Callable[[Any, Any, Any], Awaitable[Any]]:

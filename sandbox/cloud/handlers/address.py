@@ -101,8 +101,16 @@ def _associate(cloud: Session, allocation: str, instance: str | None, nic: str |
         InstanceId=None if nic else instance,
         NetworkInterfaceId=nic,
     )["AssociationId"]
-    cloud.control.post(f"/addresses/{allocation}/associate", {"instance_id": instance or ""})
+    cloud.control.post(f"/addresses/{allocation}/associate", {"instance_id": instance or _owner(cloud, nic, region)})
     return str(association)
+
+
+def _owner(cloud: Session, nic: str | None, region: str | None) -> str:
+    """The instance that an interface is attached to; "" where there is none."""
+    if not nic:
+        return ""
+    found = cloud.call("describe_network_interfaces", region, NetworkInterfaceIds=[nic])["NetworkInterfaces"]
+    return str(found[0].get("Attachment", {}).get("InstanceId", "")) if found else ""
 
 
 def _disassociate(cloud: Session, allocation: str, association: str | None, region: str | None) -> None:
