@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import json
 import re
 import time
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from profiles.errors import HostError, KilnError
+from profiles.models import Expectation
 from validation import burnin_reuse, host_findings, judge
 from validation.collect import BURN_IN_S, COLLECT_S, burn_in, collect
 from validation.evidence import Bundle, Item, Outcome
@@ -97,7 +97,7 @@ class HostRun:
         if bundle.complete and bundle.notes:
             findings.append(host_findings.noticed(name, bundle.notes))
         record, reused = None, False
-        passive = judge.judge(bundle, self._expected.model_copy(update={"burn_in": "none"}), host=name)
+        passive = self._judge(bundle, facts, self._expected.model_copy(update={"burn_in": "none"}))
         if self._level == "none":
             findings += passive
         elif (why := self._no_burn_in(passive, bundle)) is not None:
@@ -105,9 +105,15 @@ class HostRun:
             findings.append(host_findings.burn_in_not_run(name, why))
         else:
             bundle, record, reused = self._burnt_in(bundle, identity, connection)
-            findings += judge.judge(bundle, self._expected, host=name)
+            findings += self._judge(bundle, assemble(bundle), self._expected)
         findings += self._kept(bundle)
         return self._report(tuple(findings), identity, record, reused)
+
+    def _judge(self, bundle: Bundle, facts: Facts, expected: Expectation) -> tuple[Finding, ...]:
+        """The judge's findings; ``facts`` are the bundle's, which take longer to read than to judge."""
+        if not bundle.complete:
+            return judge.judge(bundle, expected, host=self._target.name)
+        return judge.judge_facts(facts, expected, self._target.name)
 
     def _no_burn_in(self, passive: tuple[Finding, ...], bundle: Bundle) -> str | None:
         """Why a burn-in would be pointless or unsafe; None where it may run."""
@@ -140,7 +146,8 @@ class HostRun:
             return None
         if not burnin_reuse.reusable(record, identity, self._level, lifetime_s, now):
             return None
-        again = judge.judge(_with(bundle, _item(record)), self._expected, host=self._target.name)
+        whole = _with(bundle, _item(record))
+        again = self._judge(whole, assemble(whole), self._expected)
         spoilt = [f for f in again if f.check.startswith("burnin.") and not f.verdict.opens_gate and f.required]
         return None if spoilt else record
 
@@ -163,8 +170,8 @@ class HostRun:
         return item
 
     def _burning(self, record: Mapping[str, Any]) -> None:
-        words = {key: value for key, value in record.items() if key not in ("kiln", "event")}
-        self._say(BURN_IN, str(words.get("text") or json.dumps(words)))
+        if record["event"] == "progress":
+            self._say(BURN_IN, str(record.get("text") or ""))
 
     def _identity(self, facts: Facts) -> Identity | None:
         return burnin_reuse.identity_of(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from profiles.models import Expectation
-from validation.evidence import Bundle, Item
+from validation.evidence import Bundle
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.host import HostInfo
 from validation.facts.missing import ABSENT
@@ -29,14 +29,13 @@ NOW = dt.datetime(2026, 11, 30, 12, 0, tzinfo=dt.timezone.utc)
 pytestmark = pytest.mark.usefixtures("fast_pauses", "judging")
 
 
-def judged(bundle: Bundle, expected: Expectation, *, host: str, **_: Any) -> tuple[Finding, ...]:
+def judged(facts: Facts, expected: Expectation, host: str) -> tuple[Finding, ...]:
     """A judge that says what the ``verdict`` item says, and of a burn-in what its result says."""
-    item = bundle.items.get("verdict", Item("verdict", "", "ok", stdout="PASS"))  # type: ignore[arg-type]
-    findings = [Finding("gpu.count", host, Verdict(item.stdout), "as scripted")]
-    if not bundle.complete:
-        return (Finding("evidence.complete", host, Verdict.UNKNOWN, "; ".join(bundle.notes)),)
+    items = facts.need(Bundle).items
+    verdict = items["verdict"].stdout if "verdict" in items else "PASS"
+    findings = [Finding("gpu.count", host, Verdict(verdict), "as scripted")]
     if expected.burn_in != "none":
-        burn_in = bundle.items["burn-in"]
+        burn_in = items["burn-in"]
         bad = "bad" in burn_in.stdout or burn_in.error
         findings.append(Finding("burnin.gemm", host, Verdict.FAIL if bad else Verdict.PASS, burn_in.error))
     return tuple(findings)
@@ -51,12 +50,13 @@ def assembled(bundle: Bundle) -> Facts:
     host = HostInfo("node", "ubuntu", "24.04", "6.8", "x86_64", text("boot-id", "boot-1"), ABSENT, bundle.root)
     host = dataclasses.replace(host, instance_id=text("instance", "") or ABSENT)
     gpus = tuple(Gpu(index=number, uuid=uuid) for number, uuid in enumerate(GPU_UUIDS))
-    return Facts({HostInfo: host, GpuInventory: GpuInventory("nvml", gpus, driver_version="580.105.08")})
+    inventory = GpuInventory("nvml", gpus, driver_version="580.105.08")
+    return Facts({HostInfo: host, GpuInventory: inventory, Bundle: bundle})
 
 
 @pytest.fixture
 def judging(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("validation.host_run.judge.judge", judged)
+    monkeypatch.setattr("validation.host_run.judge.judge_facts", judged)
     monkeypatch.setattr("validation.host_run.assemble", assembled)
 
 
