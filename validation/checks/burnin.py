@@ -99,11 +99,21 @@ class BurnInGemm(BurnInCheck):
 
     def judge(self, seen: Seen) -> Iterable[Finding]:
         yield from super().judge(seen)
-        wanted = seen.expected.profile.gpu.count.value if seen.expected.profile else len(seen.result.gpus)
-        if len(seen.result.gpus) != wanted:
-            message = f"{len(seen.result.gpus)} GPUs were burned in; {seen.expected.instance_type} has {wanted}"
+        tried = len(seen.result.gpus)
+        wanted = seen.expected.profile.gpu.count.value if seen.expected.profile else tried
+        if tried != wanted:
+            verb = "was" if tried == 1 else "were"
+            message = f"{counted(tried, 'GPU')} {verb} burned in; {seen.expected.instance_type} has {wanted}"
+            if seen.expected.mig:
+                message += "; with MIG on, CUDA shows a process one instance: burn in before MIG is turned on"
             yield self.finding(
-                Verdict.UNKNOWN, "host", message, measured=f"{len(seen.result.gpus)} GPUs", evidence=EVIDENCE
+                Verdict.UNKNOWN,
+                "host",
+                message,
+                measured=counted(tried, "GPU"),
+                expected=counted(wanted, "GPU"),
+                remedy="See gpu.count and gpu.lost for the ones that are missing; then burn in again.",
+                evidence=EVIDENCE,
             )
 
     def look(self, gpu: GpuBurnIn, seen: Seen) -> Iterable[Finding]:  # noqa: ARG002 - needs the GPU alone

@@ -99,8 +99,8 @@ def _run(seconds: float, result: Message, say: Callable[[str], None]) -> None:
         for gpu in gpus:
             gpu.index = numbers.get(gpu.address, gpu.index)
         phase(gpus, "setup", SETUP_S)
+        say(f"{len(gpus)} GPUs: copying, one after the other")
         for gpu in gpus:
-            say(f"GPU{gpu.index}: copying")
             phase([gpu], "copy", COPY_S)
         say(f"{len(gpus)} GPUs: multiplying for {seconds:g} s")
         samples = burnsamples.Samples(sampler, result)

@@ -305,6 +305,14 @@ class TestEveryCheck:
         assert all(line.startswith("UNKNOWN GPU5: ") for line in hung.says(check))
 
 
+def test_mig_hides_the_whole_gpus_from_a_burn_in(host: Callable[..., Host]) -> None:
+    said = host("p5.48xlarge", burn_in="quick", mig=True).put(result(gpus=[gpu(0)])).says(BurnInGemm())
+    assert said[-1] == (
+        "UNKNOWN host: 1 GPU was burned in; p5.48xlarge has 8; with MIG on, CUDA shows a process one instance: "
+        "burn in before MIG is turned on"
+    )
+
+
 @pytest.mark.parametrize("instance_type", ["g7.48xlarge", "g5g.xlarge"])
 def test_a_board_without_figures_is_not_called_fast(host: Callable[..., Host], instance_type: str) -> None:
     asked = host(instance_type, burn_in="quick")
