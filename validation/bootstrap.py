@@ -34,7 +34,8 @@ try:
     f = os.memfd_create("kiln")
 except (AttributeError, OSError):
     import tempfile
-    f = os.dup(tempfile.TemporaryFile().fileno())
+    t = tempfile.TemporaryFile()
+    f = t.fileno()
 with open(f, "wb", closefd=False) as h:
     h.write(b)
 sys.path.insert(0, "/proc/self/fd/%d" % f)

@@ -39,9 +39,10 @@ def test_the_command_line_survives_any_login_shell() -> None:
     assert "'" not in bootstrap.BOOTSTRAP
 
 
-def run(stdin: bytes, *arguments: str, python: str = "exec ") -> subprocess.CompletedProcess[bytes]:
-    code = [sys.executable, "-I", "-S", "-c", bootstrap.BOOTSTRAP, str(len(bootstrap.archive())), *arguments]
-    return subprocess.run(code, input=stdin, capture_output=True, timeout=30, check=False)
+def run(stdin: bytes, *arguments: str, before: str = "") -> subprocess.CompletedProcess[bytes]:
+    code = before + bootstrap.BOOTSTRAP
+    command = [sys.executable, "-I", "-S", "-c", code, str(len(bootstrap.archive())), *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=30, check=False)
 
 
 def test_a_probe_that_did_not_arrive_whole_does_not_run() -> None:
@@ -57,6 +58,12 @@ def test_the_probe_runs_from_memory_and_reports_its_own_digest() -> None:
     bundle = transcript.bundle("node")
     assert bundle.complete
     assert bundle.probe == bootstrap.digest()
+
+
+@pytest.mark.parametrize("before", ["del os.memfd_create\n", "def no(_): raise OSError\nos.memfd_create = no\n"])
+def test_an_older_python_or_kernel_without_memfd_uses_a_file_without_a_name(before: str) -> None:
+    result = run(bootstrap.archive(), "collect", "n0", "5", before="import os\n" + before)
+    assert Transcript("n0").feed(result.stdout), result.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("collect",), ("dance", "n0"), ("collect", "n0", "soon")])
