@@ -34,10 +34,30 @@ SCHEMA = "kiln/explain/v1"
 READ = "text.read"  # the finding's check where the text itself is the trouble
 _PROFILE = "--profile TYPE"
 _BUNDLE = "kiln check, with the evidence of the whole host"
+# What only the stack's settings decide, or a second reading: no text of a tool can be right or wrong about it alone.
+_STACK = "what the stack asked for (kiln check, kiln validate)"
+_NEEDS_MORE = {
+    "efa.count": _STACK,
+    "efa.rdma": _STACK,
+    "cuda.toolkit": _STACK,
+    "gpu.mig": _STACK,
+    "gpu.persistence": _STACK,
+    "gpu.idle": "to know that nobody should be using the GPUs (kiln validate)",
+    "pcie.replays": "a second reading: a count since the driver was loaded says nothing alone",
+}
+_NOT_IN_TABLE = ("ecc.uncorrected", "gpu.name", "gpu.throttle")
+SCHEMA = "kiln/explain/v1"
+READ = "text.read"  # the finding's check where the text itself is the trouble
+_PROFILE = "--profile TYPE"
+_BUNDLE = "kiln check, with the evidence of the whole host"
 # What only the stack's settings decide: no text of a tool can be right or wrong about it.
 _NEEDS_STACK = {
     "efa.count": "the stack's efaCount (kiln check, kiln validate)",
     "cuda.toolkit": "the stack's CUDA pin (kiln check, kiln validate)",
+    "efa.rdma": "the stack's efaCount (kiln check, kiln validate)",
+    "gpu.mig": "the stack's mig (kiln check, kiln validate)",
+    "gpu.persistence": "the stack's persistence (kiln check, kiln validate)",
+    "host.kernel": "the stack's software profile (kiln check, kiln validate)",
 }
 
 
@@ -150,18 +170,18 @@ def _judge(facts: tuple[object, ...], expected: Expectation) -> tuple[tuple[Find
     store = Facts({type(fact): fact for fact in facts})
     findings: list[Finding] = []
     open_checks: list[NotJudged] = []
-    for check in (*CHECKS, *TOOL_CHECKS):
-        if not _concerns(check, store):
+    for check in dict.fromkeys((*CHECKS, *TOOL_CHECKS)):
+        if not _concerns(check, store, expected):
             continue
-        if check.id in _NEEDS_STACK:
-            open_checks.append(NotJudged(check.id, _NEEDS_STACK[check.id]))
+        whole = all(kind in store for kind in check.requires) or DriverFault in store
+        if check.id in _NEEDS_MORE:
+            open_checks.append(NotJudged(check.id, _NEEDS_MORE[check.id]))
         elif check.needs_profile and expected.profile is None:
-            whole = all(kind in store for kind in check.requires)
             open_checks.append(NotJudged(check.id, _PROFILE if whole else f"{_BUNDLE} and {_PROFILE}"))
         else:
-            made, lacking = _made(check, store, expected)
+            made = [finding for finding in _made(check, store, expected) if whole or _stands(check, finding)]
             findings += made
-            open_checks += [NotJudged(check.id, _BUNDLE)] if lacking and not made else []
+            open_checks += [] if whole or made else [NotJudged(check.id, _BUNDLE)]
     if SmiTable in store:
         open_checks += [
             NotJudged(name, "nvidia-smi -q -x: the table's cells shift and are cut") for name in _NOT_IN_TABLE
@@ -169,30 +189,40 @@ def _judge(facts: tuple[object, ...], expected: Expectation) -> tuple[tuple[Find
     return tuple(findings), tuple(open_checks)
 
 
-def _concerns(check: Check, store: Facts) -> bool:
+def _stands(check: Check, finding: Finding) -> bool:
+    """Whether a finding holds although facts are lacking: a fault that was seen, or what the profile alone decides."""
+    return finding.verdict is Verdict.FAIL or (finding.verdict is Verdict.NOT_APPLICABLE and check.needs_profile)
+
+
+def _concerns(check: Check, store: Facts, expected: Expectation) -> bool:
     """Whether the text says something about what the check looks at: a fact it requires, with the fields it reads."""
     if DriverFault in store and inventory_view.judges_faults(check.id, store.need(DriverFault)):
         return True
     if not any(kind in store for kind in check.requires):
         return False
-    if GpuInventory in check.requires and GpuInventory in store:
-        return inventory_view.carries(check.id, store.need(GpuInventory))
-    return True
+    others = [kind for kind in check.requires if kind is not GpuInventory and kind in store]
+    if GpuInventory not in check.requires or others:
+        return True
+
+    def trace(inventory: GpuInventory) -> object:
+        facts = Facts({**{type(fact): fact for fact in store}, GpuInventory: inventory})
+        return _made(check, facts, expected)
+
+    blind = check.needs_profile and expected.profile is None
+    return inventory_view.carries(check.id, store.need(GpuInventory), None if blind else trace)
 
 
-def _made(check: Check, store: Facts, expected: Expectation) -> tuple[list[Finding], bool]:
-    """The findings up to the first fact that this text does not hold, and whether there was one."""
+def _made(check: Check, store: Facts, expected: Expectation) -> list[Finding]:
+    """The check's findings, up to the first fact that this text does not hold; a crash is UNKNOWN."""
     advisory = check.id in expected.profile.advisory if expected.profile else False
-    found = list(_evaluated(check, store, expected))
-    return [replace(finding, required=not advisory) for finding in found if finding is not None], None in found
+    return [replace(finding, required=not advisory) for finding in _evaluated(check, store, expected)]
 
 
-def _evaluated(check: Check, store: Facts, expected: Expectation) -> Iterator[Finding | None]:
-    """The check's findings; None at the end where it asked for a fact that is not there."""
+def _evaluated(check: Check, store: Facts, expected: Expectation) -> Iterator[Finding]:
     try:
         yield from check.evaluate(store, expected)
     except FactGapError:
-        yield None
+        return
     except Exception as error:  # noqa: BLE001 - a crash is UNKNOWN, with where it happened
         frames = traceback.extract_tb(error.__traceback__)
         where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"

@@ -1,4 +1,4 @@
-"""What DCGM says, and what that means: its own closing words are not believed, since a skipped test reads like a pass."""
+"""What DCGM says, and what that means. Its closing words are not believed: a skipped test reads like a pass."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from profiles.errors import ParseError
-from validation.facts.text import lines
+from validation.facts.text import clean, lines
 
 DIAG = "dcgmi diag"
 HEALTH = "dcgmi health"
@@ -51,7 +51,7 @@ class DcgmHealth:
 
 def parse_diag(text: str) -> DcgmDiag:
     """The table or the JSON document, told by its first character."""
-    if text.lstrip().startswith("{"):
+    if clean(text).lstrip().startswith("{"):
         return _parse_json(text)
     tests: list[DcgmTest] = []
     note = False
@@ -110,7 +110,7 @@ def _results(value: str) -> list[tuple[int, str]]:
 
 def _parse_json(text: str) -> DcgmDiag:
     try:
-        data = json.loads(text)
+        data = json.loads(clean(text))
     except ValueError as error:
         raise ParseError(DIAG, getattr(error, "lineno", 0), f"not a whole JSON document: {error}") from error
     root = next((data[name] for name in _ROOTS if isinstance(data, dict) and name in data), None)

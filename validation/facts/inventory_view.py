@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from typing import TypeVar
 
 from validation.facts.gpu import DriverFault, Gpu, GpuInventory
 from validation.facts.missing import ABSENT, Missing, Reason
 from validation.verdict import Verdict
 
-_LISTS_ALL = ("nvml", "nvidia-smi-q-x", "nvidia-smi-q", "nvidia-smi-csv", "nvidia-smi-l")
+T = TypeVar("T")
+_FULL = ("nvml", "nvidia-smi-q-x", "nvidia-smi-q")
+_LISTS_ALL = (*_FULL, "nvidia-smi-csv", "nvidia-smi-l")
+_FRAME = {"index", "gpus", "source", "omitted", "lost"}
+_NAMES = {"name", "uuid", "serial", "pci_address"}
 _Reads = Callable[[Gpu], tuple[object, ...]]
 
-# The fields each check reads, by its id. A check that is not here reads what every inventory has.
+# What a check must find in a text to be able to judge it, by its id: one of these fields, for one GPU at least. A check
+# that is not here is traced: it concerns a text if it reads a field, other than a name, that the text carries.
 _FIELDS: Mapping[str, _Reads] = {
     "gpu.name": lambda gpu: (gpu.name,),
     "gpu.pci_bus": lambda gpu: (gpu.pci_address,),
     "gpu.memory": lambda gpu: (gpu.memory_total_mib,),
+    "gpu.firmware": lambda gpu: (gpu.vbios,),
     "gpu.recovery_action": lambda gpu: (gpu.recovery_action,),
+    "gpu.temperature": lambda gpu: (gpu.tlimit_margin_c, gpu.slowdown_c),
     "gpu.throttle": lambda gpu: (gpu.throttle_reasons,),
+    "gpu.vgpu_license": lambda gpu: (gpu.vgpu_license,),
     "nvlink.links_active": lambda gpu: (gpu.nvlinks,),
     "nvlink.rate": lambda gpu: (gpu.nvlinks,),
     "tool.nvlink": lambda gpu: (gpu.nvlinks,),
@@ -31,22 +40,43 @@ _MIG_HINT = "Turn MIG off to read it, before the GPU is sliced."
 _ROOT_HINT = "Run the tool as root."
 
 
-def carries(check_id: str, inventory: GpuInventory) -> bool:
-    """Whether the inventory's source prints what the check reads, for at least one GPU."""
-    if check_id == "gpu.count":
-        return inventory.source in _LISTS_ALL and not inventory.omitted
-    if check_id in ("driver.loaded", "driver.version", "driver.library_match"):
-        return inventory.driver_version != ABSENT
-    if check_id == "gpu.lost":
-        return bool(inventory.lost) or any(_answers(gpu) for gpu in inventory.gpus)
-    if check_id == "memory.row_remap":
-        return any(_repair_is_there(gpu) for gpu in inventory.gpus)
+def carries(check_id: str, inventory: GpuInventory, trace: Callable[[GpuInventory], object] | None) -> bool:
+    """Whether the inventory's source prints what the check reads, for at least one GPU.
+
+    ``trace`` runs the check on an inventory; None where it cannot be run without a profile.
+    """
+    special = _SPECIAL.get(check_id)
+    if special is not None:
+        return special(inventory)
     reads = _FIELDS.get(check_id)
-    return reads is None or _any(inventory, reads)
+    if reads is not None:
+        return any(value != ABSENT for gpu in inventory.gpus for value in reads(gpu))
+    if trace is None:
+        return inventory.source in _FULL
+    log: list[tuple[str, object]] = []
+    trace(_traced(inventory, log))
+    passed_over = _FRAME if inventory.source in _LISTS_ALL else _FRAME | _NAMES
+    return any(value != ABSENT and name not in passed_over for name, value in log)
 
 
-def _any(inventory: GpuInventory, reads: _Reads) -> bool:
-    return any(value != ABSENT for gpu in inventory.gpus for value in reads(gpu))
+def _versions(inventory: GpuInventory) -> bool:
+    return inventory.driver_version != ABSENT
+
+
+_SPECIAL: Mapping[str, Callable[[GpuInventory], bool]] = {
+    "gpu.count": lambda inventory: inventory.source in _LISTS_ALL and not inventory.omitted,
+    "gpu.lost": lambda inventory: bool(inventory.lost) or any(_answers(gpu) for gpu in inventory.gpus),
+    "gpu.uuid": lambda inventory: inventory.source in (*_FULL, "nvidia-smi-csv") and _has_uuids(inventory),
+    "driver.loaded": _versions,
+    "driver.version": _versions,
+    "driver.library_match": _versions,
+    "software.gpu_support": lambda inventory: all(gpu.architecture != ABSENT for gpu in inventory.gpus),
+    "memory.row_remap": lambda inventory: any(_repair_is_there(gpu) for gpu in inventory.gpus),
+}
+
+
+def _has_uuids(inventory: GpuInventory) -> bool:
+    return all(gpu.uuid != ABSENT for gpu in inventory.gpus)
 
 
 def _answers(gpu: Gpu) -> bool:
@@ -59,6 +89,28 @@ def _repair_is_there(gpu: Gpu) -> bool:
     """Whether the text has the state of the way in which this board repairs its memory, or says that it cannot tell."""
     rows, pages = gpu.remapped_rows, gpu.retired_pages
     return ABSENT not in (rows.pending, rows.failure) or pages.pending != ABSENT
+
+
+def _traced(value: T, log: list[tuple[str, object]]) -> T:
+    """The same fact, which writes down every field that is read from it, nested facts and GPUs too."""
+    kind = type(value)
+    names = {item.name for item in fields(value)}  # type: ignore[arg-type]
+
+    def read(self: object, name: str) -> object:
+        found = kind.__getattribute__(self, name)
+        if name not in names:
+            return found
+        if is_dataclass(found) and not isinstance(found, (type, Missing)):
+            return _traced(found, log)
+        if isinstance(found, tuple) and any(isinstance(item, Gpu) for item in found):
+            return tuple(_traced(item, log) for item in found)
+        log.append((name, found))
+        return found
+
+    spy: T = object.__new__(type(kind.__name__, (kind,), {"__getattribute__": read, "__hash__": kind.__hash__}))
+    for name in names:
+        object.__setattr__(spy, name, getattr(value, name))
+    return spy
 
 
 def judges_faults(check_id: str, fault: DriverFault) -> bool:

@@ -7,7 +7,7 @@ import re
 
 from profiles.errors import ParseError
 from validation.facts.host import NumaMap, Pair
-from validation.facts.text import cpu_list, lines
+from validation.facts.text import clean, cpu_list, lines
 
 NUMACTL = "numactl -H"
 LSCPU = "lscpu"
@@ -49,7 +49,7 @@ def parse_lscpu(text: str) -> NumaMap:
 
     Raises ParseError where fewer nodes are listed than announced, or the nodes do not hold all CPUs.
     """
-    fields = _json_fields(text) if text.lstrip().startswith("{") else _text_fields(text)
+    fields = _json_fields(text) if clean(text).lstrip().startswith("{") else _text_fields(text)
     cpus = {int(match[1]): cpu_list(value, LSCPU, 0) for key, value in fields.items() if (match := _NODE.match(key))}
     if not cpus:
         raise ParseError(LSCPU, 0, "no line 'NUMA nodeN CPU(s)'")
@@ -74,7 +74,7 @@ def _text_fields(text: str) -> dict[str, str]:
 
 def _json_fields(text: str) -> dict[str, str]:
     try:
-        entries = json.loads(text)["lscpu"]
+        entries = json.loads(clean(text))["lscpu"]
         fields: dict[str, str] = {}
         pending = list(entries)
         while pending:

@@ -20,7 +20,7 @@ from validation.facts.gpu import (
 )
 from validation.facts.host import P2pMatrix
 from validation.facts.missing import ABSENT, Missing, Reason, nvml_missing
-from validation.facts.text import pci_value, word
+from validation.facts.text import clean, pci_value, word
 
 TOOL = "nvml"
 T = TypeVar("T", bool, int, float, str)
@@ -38,7 +38,7 @@ class Document:
 
     def __init__(self, text: str) -> None:
         try:
-            data = json.loads(text)
+            data = json.loads(clean(text))
         except ValueError as error:
             raise ParseError(TOOL, 0, f"not JSON: {error}") from error
         if not isinstance(data, dict):

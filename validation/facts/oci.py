@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profiles.errors import ParseError
+from validation.facts.text import clean
 
 TOOL = "OCI active health check"
 # Measurements by test and field: which of our units each is in. Names as in the 2025 sample of the scanner.
@@ -44,7 +45,7 @@ class OciResult:
 def parse(text: str) -> OciResult:
     """Raises ParseError where the document is not of this tool, or a number is not one."""
     try:
-        data = json.loads(text)
+        data = json.loads(clean(text))
     except ValueError as error:
         raise ParseError(TOOL, getattr(error, "lineno", 0), f"not a whole JSON document: {error}") from error
     entries = [entry for entry in (data if isinstance(data, list) else [data]) if is_result(entry)]
