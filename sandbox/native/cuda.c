@@ -22,6 +22,7 @@
  *
  * A process uses one device and one stream, as each process of a burn-in does.
  */
+#include "content.h"
 #include "gpu.h"
 #include "machine.h"
 
@@ -46,26 +47,6 @@ enum {
     NOT_SUPPORTED = 801
 };
 
-/* What an allocation holds. PATTERN: `pattern` over and over, up to `covered`. PRODUCT: scale x A B, and `flaw` added to
- * one element. FILL: one 32-bit word. */
-enum kind { NOTHING, PATTERN, FILL, PRODUCT };
-
-struct allocation {
-    DevicePointer base;
-    size_t size;
-    enum kind kind;
-    unsigned char *pattern;
-    size_t period, covered;
-    const void *source; /* where the pattern was copied from */
-    uint32_t word;
-    const struct allocation *a, *b;
-    int n;
-    float scale;
-    float flaw;
-    struct allocation *next;
-};
-
-static const size_t FLAWED_ELEMENT = 12345;
 static const float FLAW = 4096.0f; /* an upper bit of a result */
 
 static struct {
@@ -315,33 +296,6 @@ CUresult cuMemcpyHtoDAsync_v2(DevicePointer target, const void *source, size_t s
     return SUCCESS;
 }
 
-static float half(const struct allocation *matrix, size_t element) {
-    const unsigned char *at = matrix->pattern + (2 * element) % matrix->period;
-    unsigned bits = at[0] | (unsigned)at[1] << 8, exponent = bits >> 10 & 31;
-    float value = exponent ? ldexpf((float)(1024 + (bits & 1023)), (int)exponent - 25) : ldexpf((float)(bits & 1023), -24);
-    return bits & 0x8000 ? -value : value;
-}
-
-/* One element of a product, as the GPU would have stored it. */
-static float element_of(const struct allocation *c, size_t element) {
-    size_t n = (size_t)c->n, row = element % n, column = element / n;
-    float sum = element == FLAWED_ELEMENT ? c->flaw : 0;
-    if (c->scale != 0)
-        for (size_t k = 0; k < n; k++) sum += half(c->a, row + k * n) * half(c->b, k + column * n);
-    return sum;
-}
-
-static CUresult read_pattern(unsigned char *target, const struct allocation *from, size_t offset, size_t size) {
-    if (offset + size > from->covered) return NOT_SUPPORTED;
-    for (size_t done = 0; done < size;) {
-        size_t at = (offset + done) % from->period, part = from->period - at;
-        if (part > size - done) part = size - done;
-        memcpy(target + done, from->pattern + at, part);
-        done += part;
-    }
-    return SUCCESS;
-}
-
 CUresult cuMemcpyDtoHAsync_v2(void *target, DevicePointer source, size_t size, void *stream) {
     (void)stream;
     const struct allocation *from = find(source, size);
@@ -353,9 +307,9 @@ CUresult cuMemcpyDtoHAsync_v2(void *target, DevicePointer source, size_t size, v
     gpu.last_target = target;
     gpu.last_source = from;
     if (from->kind == PATTERN) {
-        CUresult code = read_pattern(target, from, offset, size);
-        if (!code && gpu.copy_corrupt) ((unsigned char *)target)[size / 2] ^= 1;
-        return code;
+        if (!read_pattern(target, from, offset, size)) return NOT_SUPPORTED;
+        if (gpu.copy_corrupt) ((unsigned char *)target)[size / 2] ^= 1;
+        return SUCCESS;
     }
     if (offset % 4 || size % 4 || (from->kind == PRODUCT && size > 256)) return NOT_SUPPORTED;
     for (size_t i = 0; i < size / 4; i++) {
@@ -408,35 +362,6 @@ int kiln_stub_magnitudes(int count, DevicePointer x, float *result) {
     if (from->kind != PRODUCT || from->scale != 0) return NOT_SUPPORTED;
     *result = fabsf(from->flaw);
     return SUCCESS;
-}
-
-/* ones^T (A B) as (ones^T A) B. Every sum is of integers below 2^24, so float is exact in any order. */
-static float *sums_of(int n, const struct allocation *a, const struct allocation *b) {
-    size_t size = (size_t)n, left = a->period / 2, right = b->period / 2;
-    double *totals = malloc((left + 1) * sizeof *totals);
-    float *row = malloc(size * sizeof *row), *values = malloc((right + size) * sizeof *values);
-    float *sums = malloc(size * sizeof *sums);
-    if (totals && row && values && sums) {
-        totals[0] = 0;
-        for (size_t i = 0; i < left; i++) totals[i + 1] = totals[i] + half(a, i);
-        for (size_t k = 0; k < size; k++) {
-            size_t start = k * size % left, end = start + size;
-            row[k] = (float)(totals[left] * (double)(end / left) + totals[end % left] - totals[start]);
-        }
-        for (size_t i = 0; i < right + size; i++) values[i] = i < right ? half(b, i) : values[i - right];
-        for (size_t j = 0; j < size; j++) {
-            const float *column = values + j * size % right;
-            float lanes[8] = {0};
-            for (size_t k = 0; k < size; k += 8)
-                for (size_t lane = 0; lane < 8; lane++) lanes[lane] += row[k + lane] * column[k + lane];
-            sums[j] = 0;
-            for (size_t lane = 0; lane < 8; lane++) sums[j] += lanes[lane];
-        }
-    }
-    free(totals);
-    free(row);
-    free(values);
-    return sums;
 }
 
 int kiln_stub_column_sums(int n, DevicePointer matrix, DevicePointer vector) {
