@@ -23,6 +23,7 @@ from validation.verdict import Finding, Verdict
 
 INCOMPLETE = "evidence.complete"
 NO_PROFILE = "host.profile"
+_COULD_NOT_LOOK = "could not look: "
 
 
 def judge(bundle: Bundle, expected: Expectation, *, host: str, checks: Sequence[Check] = CHECKS) -> tuple[Finding, ...]:
@@ -51,7 +52,7 @@ def judge_facts(
 ) -> tuple[Finding, ...]:
     """As :func:`judge`, from facts. Every check of ``checks`` has at least one finding, or is named in one."""
     ready = [check for check in checks if expected.profile is not None or not check.needs_profile]
-    findings = [finding for check in ready for finding in _run(check, facts, expected)]
+    findings = _told_once([finding for check in ready for finding in _run(check, facts, expected)])
     skipped = [check.id for check in checks if check not in ready]
     if skipped:
         findings.insert(0, _no_profile(expected.instance_type, skipped))
@@ -84,7 +85,7 @@ def _evaluate(check: Check, facts: Facts, expected: Expectation) -> Iterator[Fin
 
 
 def _gap(check: Check, error: FactGapError) -> Finding:
-    message = f"could not look: {error.gap.reason}"
+    message = f"{_COULD_NOT_LOOK}{error.gap.reason}"
     where = f" (evidence {error.gap.evidence})" if error.gap.evidence else ""
     remedy = f"Make this readable and validate again: {_words(error.kind.__name__)}{where}."
     return _unknown(
@@ -101,6 +102,19 @@ def _crash(check: Check, error: Exception) -> Finding:
 
 def _unknown(check: Check, message: str, *, remedy: str, measured: str = "", evidence: str = "") -> Finding:
     return check.finding(Verdict.UNKNOWN, "host", message, remedy=remedy, measured=measured, evidence=evidence)
+
+
+def _told_once(findings: Iterable[Finding]) -> list[Finding]:
+    """The same: where one gap stops many checks, the first tells it and the others name the first."""
+    first: dict[str, str] = {}
+    told = []
+    for finding in findings:
+        if finding.verdict is Verdict.UNKNOWN and finding.message.startswith(_COULD_NOT_LOOK):
+            teller = first.setdefault(finding.message, finding.check)
+            if teller != finding.check:
+                finding = replace(finding, message=f"{_COULD_NOT_LOOK}for the reason given at {teller}")
+        told.append(finding)
+    return told
 
 
 def _no_profile(instance_type: str, skipped: Iterable[str]) -> Finding:

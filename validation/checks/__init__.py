@@ -5,32 +5,62 @@ from __future__ import annotations
 from validation.checks.base import Check
 from validation.checks.burnin import BurnInCopy, BurnInGemm
 from validation.checks.burnin_speed import BurnInBandwidth, BurnInPeers, BurnInSpeed, BurnInThrottle
+from validation.checks.compat import CudaDriver, GpuSupport
+from validation.checks.counters import EccCorrected, PcieReplays
 from validation.checks.driver import DriverLoaded, DriverVersion, LibraryMatch
 from validation.checks.errors import EccUncorrected, RecoveryAction, RowRemap, Throttle
 from validation.checks.fabric import FabricManager, FabricState
 from validation.checks.host import EvidenceRoot
 from validation.checks.kernel import FallenOffBus, KernelSxid, KernelXid
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
+from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.checks.network import EfaCount
 from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus
+from validation.checks.settings import (
+    EccMode,
+    Firmware,
+    Identity,
+    Idle,
+    Mig,
+    Persistence,
+    PowerLimit,
+    Temperature,
+    VgpuLicense,
+)
 from validation.checks.software import CudaToolkit, KernelModule
+from validation.checks.tool_kernel import KernelEvents, PcieLimited
 from validation.checks.topology import NumaAffinity, NumaNodes, P2pStatus, TopologyPairs
 
 CHECKS: tuple[Check, ...] = (
     EvidenceRoot(),
+    Architecture(),
+    KernelRelease(),
+    Cpus(),
     DriverLoaded(),
     DriverVersion(),
     LibraryMatch(),
     KernelModule(),
     CudaToolkit(),
+    CudaDriver(),
+    GpuSupport(),
     GpuCount(),
     GpuName(),
     GpuLost(),
     GpuPciBus(),
     GpuMemory(),
+    Identity(),
+    Firmware(),
+    Mig(),
+    Persistence(),
+    VgpuLicense(),
+    PowerLimit(),
+    Idle(),
+    Temperature(),
+    Throttle(),
     NvlinkActive(),
     NvlinkRate(),
     PcieWidth(),
+    PcieReplays(),
     TopologyPairs(),
     P2pStatus(),
     NumaNodes(),
@@ -40,11 +70,16 @@ CHECKS: tuple[Check, ...] = (
     KernelXid(),
     KernelSxid(),
     FallenOffBus(),
+    PcieLimited(),
+    KernelEvents(),
+    EccMode(),
     EccUncorrected(),
+    EccCorrected(),
     RowRemap(),
     RecoveryAction(),
-    Throttle(),
     EfaCount(),
+    EfaDevices(),
+    InstanceStore(),
     BurnInGemm(),
     BurnInCopy(),
     BurnInSpeed(),

@@ -34,7 +34,7 @@ class CudaToolkit(Check):
             return
         versions = facts.need(CudaToolkits).versions
         places = [place for place, version in versions.items() if same_version(version, pin)]
-        default = _default(versions)
+        default = default_toolkit(versions)
         measured = versions[default] if default else "no default toolkit"
         source = f"software profile {expected.software.name}"
         say = partial(self.finding, measured=measured, expected=pin, source=source)
@@ -54,7 +54,7 @@ class CudaToolkit(Check):
         return self.finding(Verdict.PASS, "host", f"CUDA {found}; no version is pinned")
 
 
-def _default(versions: Mapping[str, str]) -> str:
+def default_toolkit(versions: Mapping[str, str]) -> str:
     """Where the toolkit lies that a program gets: nvcc on PATH, /usr/local/cuda, else the only one there is."""
     for place in _DEFAULTS:
         if place in versions:

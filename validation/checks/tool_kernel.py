@@ -36,7 +36,12 @@ class PcieLimited(Check):
     needs_profile = False
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        for event in facts.need(KernelLog).events:
+        log = facts.need(KernelLog)
+        found = list(self._limited(log))
+        yield from found or [_clean(self, log, "network card below its PCIe width")]
+
+    def _limited(self, log: KernelLog) -> Iterable[Finding]:
+        for event in log.events:
             match = _LIMITED.search(event.text) if event.kind == "pcie-limited" else None
             if match is None or float(match["could"]) < _FAST_GBPS:
                 continue
@@ -49,6 +54,14 @@ class PcieLimited(Check):
                 message = f"runs at {now} of {could}; by design where every device of its kind does"
                 remedy = "Compare with the other devices of the same kind: if only this one is slow, replace the host."
                 yield self.finding(Verdict.WARN, match["device"], message, measured=now, expected=could, remedy=remedy)
+
+
+def _clean(check: Check, log: KernelLog, what: str) -> Finding:
+    """Nothing found: good, if there was a log to look at."""
+    if not log.lines:
+        remedy = "Read the kernel log as root; a host that just booted has hundreds of lines."
+        return check.finding(Verdict.UNKNOWN, "host", "the kernel log is empty: nothing was looked at", remedy=remedy)
+    return check.finding(Verdict.PASS, "host", f"no {what} in {counted(log.lines, 'line')} of the kernel log")
 
 
 # What each kind of line means for a host that nobody has used yet.
@@ -106,8 +119,12 @@ class KernelEvents(Check):
     needs_profile = False
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        groups: dict[tuple[str, str | None, bool], list[KernelEvent]] = {}
         log = facts.need(KernelLog)
+        found = list(self._events(log))
+        yield from found or [_clean(self, log, "other message of concern")]
+
+    def _events(self, log: KernelLog) -> Iterable[Finding]:
+        groups: dict[tuple[str, str | None, bool], list[KernelEvent]] = {}
         named = {event.pci_address for event in log.events if event.kind == "xid" and event.code in _GSP_XIDS}
         for event in log.events:
             if event.kind == "gsp-timeout" and event.pci_address in named:

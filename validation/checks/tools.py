@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
-from validation.checks.tool_kernel import KernelEvents, PcieLimited
 from validation.checks.tool_results import (
     GpuBurnResult,
     GpuFryerResult,
@@ -168,6 +167,4 @@ TOOL_CHECKS: tuple[Check, ...] = (
     PeersAlone(),
     SmiTableRead(),
     SmiVersionsMatch(),
-    PcieLimited(),
-    KernelEvents(),
 )

@@ -77,6 +77,14 @@ def test_what_was_found_before_the_gap_is_kept() -> None:
     assert verdicts == [Verdict.FAIL, Verdict.UNKNOWN]
 
 
+def test_one_gap_that_stops_many_checks_is_told_once() -> None:
+    facts = Facts({}, {KernelLog: Gap("dmesg: permission denied", "kernel-log")})
+    findings = judge_facts(facts, expect("g5.xlarge"), "host1", [Probe(need=KernelLog), Advised(need=KernelLog)])
+    assert findings[0].message == "could not look: dmesg: permission denied"
+    assert findings[1].message.startswith("could not look: for the reason given at test.probe")
+    assert findings[1].remedy == findings[0].remedy
+
+
 def test_a_crash_is_unknown_with_its_traceback() -> None:
     (finding,) = judged(Probe(raises=KeyError("link")))
     assert finding.verdict is Verdict.UNKNOWN

@@ -1,5 +1,5 @@
 #!/bin/sh
 case " $$* " in
-*" -J "*" -b "* | *" -b "*" -J "*) answer lsblk ;;
+*" -J -b "* | *" -b -J "* | *" -J "*" -b "* | *" -b "*" -J "*) answer lsblk ;;
 *) refuse "$$@" ;;
 esac

@@ -35,6 +35,8 @@ from validation.facts.host import (
     P2pMatrix,
     PciBus,
     PciDevice,
+    RdmaDevice,
+    RdmaDevices,
     Topology,
     Unit,
 )
@@ -44,6 +46,17 @@ from validation.judge import judge_facts
 
 NOT_APPLICABLE = Missing(Reason.NOT_APPLICABLE, "N/A")
 DRIVER = "580.105.08"
+ARCHITECTURES = {
+    "V100": "Volta",
+    "T4": "Turing",
+    "T4g": "Turing",
+    "A100": "Ampere",
+    "A10G": "Ampere",
+    "L4": "Ada Lovelace",
+    "L40S": "Ada Lovelace",
+    "H100": "Hopper",
+    "H200": "Hopper",
+}
 
 
 class Host:
@@ -59,9 +72,11 @@ class Host:
         self.gaps: dict[type, Gap] = {}
         module = "open" if "open" in self.profile.needs.kernel_modules.value else "proprietary"
         self.put(
-            HostInfo("ip-10-0-0-1", "ubuntu", "22.04", "6.8.0-1044-aws", "x86_64", "boot-1", "i-1", "/"),
+            HostInfo(
+                "ip-10-0-0-1", "ubuntu", "22.04", "6.8.0-1044-aws", self.profile.architecture, "boot-1", "i-1", "/"
+            ),
             DriverModule(DRIVER, module == "open"),
-            CudaToolkits({"nvcc": "13.0.88"}),
+            CudaToolkits({"nvcc": "12.9.86" if self.profile.gpu.board.startswith("V100") else "13.0.88"}),
             PciBus(tuple(pci_device(address(index)) for index in range(len(self.gpus)))),
             topology(self.profile),
             p2p(self.profile),
@@ -70,6 +85,7 @@ class Host:
             KernelLog((), 900),
             EfaNics(tuple(f"rdmap{n}s0" for n in range(self.expected.efa_count)), "fi_info"),
             EfaModule(loaded=True),
+            rdma(self.expected.efa_count),
             disks(self.profile),
         )
 
@@ -159,7 +175,9 @@ def healthy_gpu(profile: InstanceProfile, index: int) -> Gpu:
         fabric=healthy_fabric(links.fabric.value if links.fabric else "none"),
         pcie=PcieLink(1, 5, links.pcie_width.value if links.pcie_width else 16, 16, 0),
         nvlinks=tuple(NvLink(link, True, rate) for link in range(count)) if count else NOT_APPLICABLE,
+        architecture=ARCHITECTURES.get(board.board.split("-")[0], "Blackwell"),
         temperature_c=31.0,
+        tlimit_margin_c=55.0,
         power_limit_w=board.power_limit_w.value if board.power_limit_w else 300.0,
         power_limit_default_w=board.power_limit_w.value if board.power_limit_w else 300.0,
         sm_clock_max_mhz=board.sm_clock_max_mhz.value if board.sm_clock_max_mhz else NOT_APPLICABLE,
@@ -211,7 +229,7 @@ def numa(profile: InstanceProfile) -> NumaMap:
     count = profile.numa.nodes.value if profile.numa.nodes else 1
     far = profile.numa.distance.value if profile.numa.distance else 10
     return NumaMap(
-        cpus={node: frozenset({node}) for node in range(count)},
+        cpus={node: frozenset(range(node, profile.vcpus.value, count)) for node in range(count)},
         distances={(a, b): 10 if a == b else far for a in range(count) for b in range(count)},
         gpu_node={address(index): node for index, node in numa_nodes(profile)},
     )
@@ -222,6 +240,14 @@ def unit(*, needed: bool) -> Unit:
     if needed:
         return Unit(name, "loaded", "active", "running", "enabled")
     return Unit(name, "not-found", "inactive", "dead")
+
+
+def rdma(count: int) -> RdmaDevices:
+    return RdmaDevices(
+        tuple(
+            RdmaDevice(f"rdmap{n}s0", "0x1d0f", "PORT_ACTIVE", "Unspecified", firmware="0.0.0.0") for n in range(count)
+        )
+    )
 
 
 def disks(profile: InstanceProfile) -> BlockDevices:

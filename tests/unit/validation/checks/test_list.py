@@ -13,18 +13,25 @@ from profiles import catalog
 from validation import checks as package
 from validation.checks import CHECKS
 from validation.checks.base import Check
+from validation.checks.tools import TOOL_CHECKS
 from validation.verdict import FaultClass
 
 FOLDER = Path(package.__file__).parent
 
 
 def classes() -> dict[type[Check], str]:
-    """Every concrete check of the package, and its module."""
+    """Every concrete check of the package, and its module; but for those that only ``kiln explain`` makes."""
+    explain_only = {type(check) for check in TOOL_CHECKS}
     found: dict[type[Check], str] = {}
     for path in FOLDER.glob("*.py"):
         module = importlib.import_module(f"validation.checks.{path.stem}") if path.stem != "__init__" else package
         for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, Check) and not value.__abstractmethods__:
+            if (
+                isinstance(value, type)
+                and issubclass(value, Check)
+                and not value.__abstractmethods__
+                and value not in explain_only
+            ):
                 found[value] = value.__module__.rsplit(".", 1)[-1]
     return found
 
@@ -60,6 +67,11 @@ def test_a_check_has_rows_for_pass_trouble_and_unknown(cls: type[Check], module:
     assert "PASS" in said, cls.id
     assert said & {"FAIL", "WARN"}, cls.id
     assert "UNKNOWN" in said, cls.id
+
+
+def test_no_check_of_a_single_tool_has_the_id_of_another() -> None:
+    ids = [check.id for check in (*CHECKS, *TOOL_CHECKS)]
+    assert len(set(ids)) == len(ids)
 
 
 def test_a_profile_makes_only_existing_checks_advisory_and_gives_its_reason() -> None:

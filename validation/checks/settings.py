@@ -1,0 +1,285 @@
+"""How the GPUs are set: modes, limits, and whether anybody is using them before the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiles.models import Expectation
+from validation.checks.base import Check
+from validation.checks.per_gpu import PerGpuCheck
+from validation.checks.wording import counted, listed, not_there
+from validation.facts.gpu import Gpu, GpuInventory
+from validation.facts.missing import Missing
+from validation.facts.store import Facts
+from validation.verdict import FaultClass, Finding, Verdict
+
+_POWER_SHARE = 0.95  # of the board's default limit; below it somebody has capped the board
+_IDLE_MEMORY_SHARE = 0.02  # of the total: a context of a few hundred MiB on a small board, nothing on an idle one
+
+
+class Mig(PerGpuCheck):
+    """MIG is on where the stack asked for it, and off elsewhere."""
+
+    id = "gpu.mig"
+    title = "MIG mode"
+    why = "A sliced GPU has a fraction of the memory and no NVLink; some images and clouds leave MIG on."
+    source = "capture of an H100 with MIG; Alibaba Cloud: look at MIG after the start of an ebmgn7e"
+    remedy = "Turn MIG to what the stack says (nvidia-smi -mig 0 or 1) and reset the GPU."
+    fault_class = FaultClass.CONFIGURATION
+    needs_profile = False
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
+        wanted = "on" if expected.mig else "off"
+        mode, pending = gpu.mig_enabled, gpu.mig_pending
+        if isinstance(mode, Missing):
+            if not_there(mode) and not expected.mig:
+                return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "this board has no MIG")
+            return self.missing(gpu.label, "MIG mode", mode, expected=wanted)
+        if mode is not expected.mig:
+            seen = "on" if mode else "off"
+            return self.finding(Verdict.FAIL, gpu.label, f"MIG is {seen}", measured=seen, expected=wanted)
+        if not isinstance(pending, Missing) and pending is not mode:
+            message = f"MIG is {wanted}, and will be {'on' if pending else 'off'} after the next reset"
+            return self.finding(Verdict.FAIL, gpu.label, message, measured="change pending", expected=wanted)
+        return None
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:
+        return f"MIG is {'on' if expected.mig else 'off'} on {counted(len(gpus), 'GPU')}"
+
+
+class Persistence(PerGpuCheck):
+    """Persistence mode is on: the driver stays loaded between programs."""
+
+    id = "gpu.persistence"
+    title = "Persistence mode"
+    why = "Without it the driver unloads between programs: each start takes seconds, and settings are lost."
+    source = "aws-k8s-tester 9c7b987a; NVIDIA driver persistence guide"
+    remedy = "Enable nvidia-persistenced in the image."
+    fault_class = FaultClass.SOFTWARE
+    needs_profile = False
+
+    def not_applicable(self, expected: Expectation) -> str:
+        return "" if expected.persistence else "the stack does not ask for persistence mode"
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
+        if gpu.persistence is True:
+            return None
+        if isinstance(gpu.persistence, Missing):
+            return self.missing(gpu.label, "persistence mode", gpu.persistence, expected="on")
+        # It costs time and no correctness: a warning, so that an image without it still opens the gate.
+        return self.finding(Verdict.WARN, gpu.label, "persistence mode is off", measured="off", expected="on")
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
+        return f"persistence mode is on on {counted(len(gpus), 'GPU')}"
+
+
+class EccMode(PerGpuCheck):
+    """ECC is on where the board has it."""
+
+    id = "ecc.mode"
+    title = "ECC mode"
+    why = "With ECC off a flipped bit is a wrong result that nobody counts."
+    source = "captures per board in profiles/boards"
+    remedy = "Turn ECC on (nvidia-smi -e 1) and reboot."
+    fault_class = FaultClass.CONFIGURATION
+    needs_profile = False
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
+        board = expected.profile.gpu.ecc if expected.profile else None
+        mode = gpu.ecc.enabled
+        if board is not None and board.value is False:
+            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "this board has no ECC")
+        if isinstance(mode, Missing):
+            return self.missing(gpu.label, "ECC mode", mode, expected="on")
+        if mode:
+            return None
+        source = expected.source_of(board.source) if board else ""
+        return self.finding(Verdict.FAIL, gpu.label, "ECC is off", measured="off", expected="on", source=source)
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
+        return f"ECC is on on {counted(len(gpus), 'GPU')}"
+
+
+class PowerLimit(PerGpuCheck):
+    """The power limit is the board's own."""
+
+    id = "gpu.power_limit"
+    title = "Power limit"
+    why = "A limit that somebody lowered slows the GPU under load, and shows nowhere else."
+    source = "captures and data sheets per board in profiles/boards"
+    remedy = "Set the default limit again (nvidia-smi -pl), or find out who lowered it."
+    fault_class = FaultClass.CONFIGURATION
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
+        board = expected.profile.gpu.power_limit_w if expected.profile else None
+        default = board.value if board else gpu.power_limit_default_w
+        limit = gpu.power_limit_w
+        if isinstance(limit, Missing):
+            return self.missing(gpu.label, "power limit", limit)
+        if isinstance(default, Missing):
+            return self.unspecified(gpu.label, "power limit", expected)
+        if limit >= _POWER_SHARE * default:
+            return None
+        # A warning: machines are sold with lower limits too, and what it costs the burn-in measures.
+        return self.finding(
+            Verdict.WARN,
+            gpu.label,
+            f"power limit is {limit:.0f} W",
+            measured=f"{limit:.0f} W",
+            expected=f"{default:.0f} W",
+            source=expected.source_of(board.source) if board else "the driver's default",
+        )
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
+        return f"{gpus[0].power_limit_w:.0f} W on each of {counted(len(gpus), 'GPU')}"
+
+
+class Idle(PerGpuCheck):
+    """Nobody uses a GPU before the test."""
+
+    id = "gpu.idle"
+    title = "Idle before the test"
+    why = "A process left over takes memory and time from the job, and from every measurement here."
+    source = (
+        "aws-k8s-tester 9c7b987a (no process before and after); utilisation is stale in captures, so it is not read"
+    )
+    remedy = "Stop what runs on the GPU, and validate again."
+    fault_class = FaultClass.OPERATOR
+    needs_profile = False
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
+        if isinstance(gpu.processes, Missing):
+            return self.missing(gpu.label, "processes", gpu.processes, expected="0")
+        if gpu.processes:
+            message = "1 process runs on it" if gpu.processes == 1 else f"{gpu.processes} processes run on it"
+            return self.finding(Verdict.WARN, gpu.label, message, measured=str(gpu.processes), expected="0")
+        used, total = gpu.memory_used_mib, gpu.memory_total_mib
+        if isinstance(used, Missing) or isinstance(total, Missing) or used <= _IDLE_MEMORY_SHARE * total:
+            return None
+        message = f"{used:.0f} MiB are in use, and no process shows"
+        return self.finding(Verdict.WARN, gpu.label, message, measured=f"{used:.0f} MiB", expected="idle")
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
+        return f"no process on {counted(len(gpus), 'GPU')}"
+
+
+class Temperature(PerGpuCheck):
+    """No GPU is at the temperature at which it slows down."""
+
+    id = "gpu.temperature"
+    title = "Temperature"
+    why = "A GPU that is hot while idle has no cooling left for the job."
+    source = "slowdown thresholds and T.Limit margins of captures; degrees are not printed from Hopper on"
+    remedy = "Replace the host; on your own machine, look at its cooling."
+    fault_class = FaultClass.REPLACE_NOW
+    needs_profile = False
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
+        degrees, margin, limit = gpu.temperature_c, gpu.tlimit_margin_c, gpu.slowdown_c
+        if isinstance(degrees, Missing):
+            return self.missing(gpu.label, "temperature", degrees)
+        if not isinstance(margin, Missing):
+            if margin > 0:
+                return None
+            message = f"{degrees:.0f} degrees C, {margin:.0f} left to the slowdown"
+            return self.finding(Verdict.FAIL, gpu.label, message, measured=f"margin {margin:.0f}", expected="above 0")
+        if isinstance(limit, Missing):
+            message = f"{degrees:.0f} degrees C; the driver prints neither a limit nor a margin"
+            return self.finding(Verdict.WARN, gpu.label, message, measured=f"{degrees:.0f} degrees C")
+        if degrees < limit:
+            return None
+        message = f"{degrees:.0f} degrees C, slowdown begins at {limit:.0f}"
+        return self.finding(
+            Verdict.FAIL, gpu.label, message, measured=f"{degrees:.0f} degrees C", expected=f"below {limit:.0f}"
+        )
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
+        heat = [gpu.temperature_c for gpu in gpus if not isinstance(gpu.temperature_c, Missing)]
+        return f"at most {max(heat):.0f} degrees C on {counted(len(gpus), 'GPU')}"
+
+
+class VgpuLicense(PerGpuCheck):
+    """A virtual GPU is licensed."""
+
+    id = "gpu.vgpu_license"
+    title = "vGPU licence"
+    why = "An unlicensed virtual GPU is slowed to a crawl some minutes after boot."
+    source = "aws-k8s-tester 9c7b987a golden of g6f.xlarge"
+    remedy = "Give the guest its licence token, and look at the clock and at the way to the licence server."
+    fault_class = FaultClass.CONFIGURATION
+    needs_profile = False
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
+        virtual = isinstance(gpu.virtualization, str) and gpu.virtualization.lower().replace(" ", "") == "vgpu"
+        state = gpu.vgpu_license
+        if isinstance(state, Missing):
+            if not virtual:
+                return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "not a virtual GPU")
+            return self.missing(gpu.label, "vGPU licence", state, expected="Licensed")
+        if state.lower().startswith("licensed"):
+            return None
+        return self.finding(Verdict.FAIL, gpu.label, f"licence: {state}", measured=state, expected="Licensed")
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
+        return f"{counted(len(gpus), 'virtual GPU')} licensed"
+
+
+class Identity(Check):
+    """Every GPU has a UUID of its own."""
+
+    id = "gpu.uuid"
+    title = "UUID of each GPU"
+    why = "The UUID is how a bad unit is known again; a serial is not unique (two GPUs of a GB200 board share one)."
+    source = "capture of a p6e-gb200.36xlarge"
+    remedy = "Replace the host: a board without its own UUID cannot be followed."
+    fault_class = FaultClass.REPLACE_NOW
+    requires = (GpuInventory,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        gpus = facts.need(GpuInventory).gpus
+        seen: dict[str, Gpu] = {}
+        trouble = False
+        for gpu in gpus:
+            if isinstance(gpu.uuid, Missing):
+                trouble = True
+                yield self.missing(gpu.label, "UUID", gpu.uuid)
+            elif gpu.uuid in seen:
+                trouble = True
+                message = f"has the UUID of {seen[gpu.uuid].label}"
+                yield self.finding(Verdict.FAIL, gpu.label, message, measured=gpu.uuid, expected="a UUID of its own")
+            else:
+                seen[gpu.uuid] = gpu
+        if not gpus:
+            yield self.finding(Verdict.UNKNOWN, "host", "no GPU answered, so none was looked at")
+        elif not trouble:
+            yield self.finding(Verdict.PASS, "host", f"{counted(len(gpus), 'GPU')}, each with its own UUID")
+
+
+class Firmware(Check):
+    """All GPUs of the host have one VBIOS and one GSP firmware."""
+
+    id = "gpu.firmware"
+    title = "VBIOS and GSP firmware"
+    why = "A board with another firmware than its neighbours was swapped or half updated, and behaves differently."
+    source = "azurehpc-health-checks 0e0a1ac; imbue-ai/cluster-health"
+    remedy = "Replace the host, or have its firmware brought to one version."
+    fault_class = FaultClass.OPERATOR
+    requires = (GpuInventory,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        gpus = facts.need(GpuInventory).gpus
+        versions = {
+            "VBIOS": {str(gpu.vbios) for gpu in gpus if not isinstance(gpu.vbios, Missing)},
+            "GSP firmware": {str(gpu.gsp_firmware) for gpu in gpus if not isinstance(gpu.gsp_firmware, Missing)},
+        }
+        mixed = [(what, sorted(found)) for what, found in versions.items() if len(found) > 1]
+        for what, found in mixed:
+            message = f"{len(found)} versions of {what}: {listed(found)}"
+            yield self.finding(Verdict.WARN, "host", message, measured=listed(found), expected=f"one {what}")
+        if not versions["VBIOS"]:
+            yield self.finding(Verdict.UNKNOWN, "host", "no GPU tells its VBIOS version")
+        elif not mixed:
+            text = ", ".join(f"{what} {next(iter(found))}" for what, found in versions.items() if found)
+            yield self.finding(Verdict.PASS, "host", f"{text} on {counted(len(gpus), 'GPU')}")
