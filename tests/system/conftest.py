@@ -129,13 +129,14 @@ def make_user() -> Iterator[Callable[..., str]]:
     """Creates an ordinary user, with sudo without a password if asked for; all are removed at the end. Needs root."""
     made: list[str] = []
 
-    def make(*, sudo: bool, shell: str = "/bin/sh") -> str:
+    def make(*, sudo: bool, shell: str = "/bin/sh", secure_path: str = "") -> str:
         name = f"kiln-{uuid.uuid4().hex[:8]}"
         made.append(name)
         subprocess.run(["useradd", "-m", "-s", shell, "-p", "*", name], check=True, capture_output=True)
         if sudo:
             rule = Path("/etc/sudoers.d") / name
-            rule.write_text(f"{name} ALL=(ALL) NOPASSWD: ALL\n")
+            path = f"Defaults:{name} secure_path={secure_path}\n" if secure_path else ""
+            rule.write_text(f"{path}{name} ALL=(ALL) NOPASSWD: ALL\n")
             rule.chmod(0o440)
         return name
 
