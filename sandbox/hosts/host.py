@@ -45,7 +45,7 @@ class SimulatedHost:
         self.sudo: Sudo = sudo
         self.state = _state(identity, faults, scars)
         self._lock = threading.RLock()
-        self._listeners: list[Listener] = []
+        self._listeners: dict[object, Listener] = {}
         self._written: dict[str, tuple[bytes, int]] = {}
 
     @classmethod
@@ -120,8 +120,13 @@ class SimulatedHost:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener`` after every change, from the thread that made it. Returns how to stop that."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        token = object()
+        self._listeners[token] = listener
+
+        def stop() -> None:
+            self._listeners.pop(token, None)
+
+        return stop
 
     def environment(self, user: str) -> dict[str, str]:
         """The environment of a session: its own PATH and nothing of this process."""
@@ -139,7 +144,7 @@ class SimulatedHost:
         state = _state(identity, faults, scars)  # raises before anything has changed
         self.identity, self.faults, self.scars, self.state = identity, faults, scars, state
         self._write()
-        for listener in list(self._listeners):
+        for listener in list(self._listeners.values()):
             listener()
 
     def _write(self) -> None:

@@ -69,7 +69,7 @@ class ServedHost:
         self._foreign_key = asyncssh.generate_private_key("ssh-ed25519")
         self._loop = asyncio.get_running_loop()
         self._listener: asyncssh.SSHAcceptor | asyncio.Server | None = None
-        self._mode = ""
+        self.mode = ""  # what is listening: "none", "stalled", "ssh", "foreign"
         self._boot_id = host.identity.boot_id
         self._groups: set[int] = set()
         self._used = False
@@ -94,12 +94,12 @@ class ServedHost:
             mode = "none" if not access.listening else "stalled" if access.stalled else "ssh"
             mode = "foreign" if mode == "ssh" and access.foreign_key else mode
             rebooted = self.host.identity.boot_id != self._boot_id
-            if mode == self._mode and not rebooted:
+            if mode == self.mode and not rebooted:
                 return
             self._boot_id = self.host.identity.boot_id
             await self._stop_listening()
             self._drop()
-            self._mode = mode
+            self.mode = mode
             if mode == "stalled":
                 self._listener = await asyncio.start_server(_stall, self.address, self.port)
             elif mode != "none":
