@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from stacks import status
 from stacks.cli import pulumi_environment
 
 HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[2]
 PATIENCE_S = 60.0
 
 
@@ -147,7 +149,7 @@ class Stack:
 
     def urn(self, name: str) -> str:
         urns = [resource["urn"] for resource in self.export()["deployment"]["resources"]]
-        return next(urn for urn in urns if urn.endswith(f"::{name}"))
+        return str(next(urn for urn in urns if urn.endswith(f"::{name}")))
 
     def instances(self) -> dict[str, list[str]]:
         """Instance ids in the state by host name; two where one waits to be deleted."""
@@ -220,6 +222,16 @@ def own_project(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> P
 
 
 @pytest.fixture(scope="module")
+def real_project(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
+    """This project as it is, with the real validation, in a folder that keeps its stacks out of the work tree."""
+    folder = tmp_path_factory.mktemp("real")
+    for name in ("stacks", "plugins"):
+        (folder / name).symlink_to(repository / name)
+    (folder / "Pulumi.yaml").write_text((repository / "Pulumi.yaml").read_text())
+    return folder
+
+
+@pytest.fixture(scope="module")
 def dependent_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Somebody's program: a gate, a slow sibling, and a resource that waits for health."""
     folder = tmp_path_factory.mktemp("dependent")
@@ -231,11 +243,21 @@ def dependent_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox of this module's own."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("sandbox"))
-    sandbox.start()
+    """A sandbox of this module's own, started by another process: it outlives whoever starts it."""
+    home = tmp_path_factory.mktemp("sandbox")
+    start = "import sys, pathlib, sandbox.client as c; c.Sandbox(pathlib.Path(sys.argv[1])).start()"
+    subprocess.run([sys.executable, "-c", start, str(home)], check=True, cwd=REPOSITORY)
+    sandbox = Sandbox(home)
     yield sandbox
     sandbox.stop()
+
+
+@pytest.fixture(scope="module")
+def cloud_environment(environment: dict[str, str], cloud: Sandbox) -> dict[str, str]:
+    """``environment``, pointed at the sandbox."""
+    variables = cloud.env()
+    folders = [variables.pop("PATH").split(os.pathsep)[0], environment["PATH"]]
+    return {**environment, **variables, "PATH": os.pathsep.join(folders)}
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,15 +11,15 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("gate-static")]
 
 
 @pytest.fixture(scope="module")
-def stack(dependent_project: Path, environment: dict[str, str], make_stack):
+def stack(dependent_project: Path, environment: dict[str, str], make_stack: Any) -> Any:
     return make_stack(dependent_project, "dev", environment)
 
 
-def exists(stack, name: str) -> bool:
+def exists(stack: Any, name: str) -> bool:
     return any(item["urn"].endswith(f"::{name}") for item in stack.export()["deployment"]["resources"])
 
 
-def test_a_dependent_of_healthy_is_not_created_while_the_gate_is_closed(stack, world):
+def test_a_dependent_of_healthy_is_not_created_while_the_gate_is_closed(stack: Any, world: Any) -> None:
     world.set(node_0={"verdict": "FAIL"})
     done = stack.up()
     assert done.code != 0
@@ -36,7 +37,7 @@ def test_a_dependent_of_healthy_is_not_created_while_the_gate_is_closed(stack, w
     assert stack.unchanged_preview().code == 0
 
 
-def test_a_slow_sibling_does_not_leave_the_old_healthy_behind(stack, world):
+def test_a_slow_sibling_does_not_leave_the_old_healthy_behind(stack: Any, world: Any) -> None:
     world.set()
     assert stack.up().code == 0
     world.set(node_0={"verdict": "FAIL"}, slow_0={"sleep_s": 3})
@@ -46,7 +47,7 @@ def test_a_slow_sibling_does_not_leave_the_old_healthy_behind(stack, world):
     assert not stack.status().healthy
 
 
-def test_wrong_inputs_of_a_gate_are_named_by_property(stack):
+def test_wrong_inputs_of_a_gate_are_named_by_property(stack: Any) -> None:
     stack.configure({"keyless": "true", "deadline": "-1"})
     done = stack.up()
     for key in ("keyless", "deadline"):

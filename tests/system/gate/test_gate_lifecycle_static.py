@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -29,7 +30,7 @@ def private_key() -> str:
 
 
 @pytest.fixture(scope="module")
-def stack(own_project: Path, environment: dict[str, str], make_stack, private_key: str):
+def stack(own_project: Path, environment: dict[str, str], make_stack: Any, private_key: str) -> Any:
     stack = make_stack(own_project, "static", environment)
     inventory = [
         {"name": f"node-{index}", "address": f"127.0.0.{index + 1}", "instanceType": "p5.48xlarge", "hostKey": HOST_KEY}
@@ -42,7 +43,7 @@ def stack(own_project: Path, environment: dict[str, str], make_stack, private_ke
 
 
 @pytest.fixture
-def good(stack, world):
+def good(stack: Any, world: Any) -> Any:
     """The stack, healthy, and nothing in the log of hosts looked at."""
     world.set()
     done = stack.up()
@@ -52,7 +53,7 @@ def good(stack, world):
     return stack
 
 
-def test_good_hosts_make_a_healthy_stack(good):
+def test_good_hosts_make_a_healthy_stack(good: Any) -> None:
     outputs = good.outputs()
     assert outputs["verdict"] == "PASS"
     assert outputs["gate"] == "PASS: 2 of 2 hosts judged good"
@@ -60,7 +61,7 @@ def test_good_hosts_make_a_healthy_stack(good):
     assert good.status().healthy
 
 
-def test_a_host_that_went_bad_closes_the_gate_though_nothing_else_changed(good, world):
+def test_a_host_that_went_bad_closes_the_gate_though_nothing_else_changed(good: Any, world: Any) -> None:
     world.set(node_1={"verdict": "FAIL"})
     done = good.up()
     assert done.code != 0
@@ -71,14 +72,14 @@ def test_a_host_that_went_bad_closes_the_gate_though_nothing_else_changed(good, 
     assert not good.status().healthy
 
 
-def test_a_host_that_could_not_be_judged_closes_the_gate(good, world):
+def test_a_host_that_could_not_be_judged_closes_the_gate(good: Any, world: Any) -> None:
     world.set(node_0={"verdict": "UNKNOWN"})
     assert good.up().code != 0
     assert good.healthy() is False
     assert good.outputs()["verdict"] == "UNKNOWN"
 
 
-def test_a_preview_touches_no_host_and_shows_no_change_while_healthy(good, world):
+def test_a_preview_touches_no_host_and_shows_no_change_while_healthy(good: Any, world: Any) -> None:
     world.set(node_0={"verdict": "FAIL"})
     done = good.unchanged_preview()
     assert done.code == 0, done.text
@@ -86,7 +87,7 @@ def test_a_preview_touches_no_host_and_shows_no_change_while_healthy(good, world
     assert good.healthy() is True
 
 
-def test_a_preview_touches_no_host_and_shows_no_change_while_closed(good, world):
+def test_a_preview_touches_no_host_and_shows_no_change_while_closed(good: Any, world: Any) -> None:
     world.set(node_0={"verdict": "FAIL"})
     assert good.up().code != 0
     world.looked_at()
@@ -96,12 +97,12 @@ def test_a_preview_touches_no_host_and_shows_no_change_while_closed(good, world)
     assert good.healthy() is False
 
 
-def test_every_real_run_looks_at_every_host(good, world):
+def test_every_real_run_looks_at_every_host(good: Any, world: Any) -> None:
     assert good.up().code == 0
     assert [line.split()[0] for line in world.looked_at()] == ["node-0", "node-1"]
 
 
-def test_a_refresh_judges_nothing_and_leaves_a_closed_gate_closed(good, world):
+def test_a_refresh_judges_nothing_and_leaves_a_closed_gate_closed(good: Any, world: Any) -> None:
     world.set(node_0={"verdict": "FAIL"})
     assert good.up().code != 0
     world.set()
@@ -112,14 +113,14 @@ def test_a_refresh_judges_nothing_and_leaves_a_closed_gate_closed(good, world):
     assert not good.status().healthy
 
 
-def test_a_target_that_leaves_the_gate_out_does_not_stay_healthy(good):
+def test_a_target_that_leaves_the_gate_out_does_not_stay_healthy(good: Any) -> None:
     done = good.up("--target", good.urn("kiln-static"))
     assert done.code != 0
     assert "the hosts were not judged in this run" in done.text
     assert good.healthy() is False
 
 
-def test_burn_in_results_reach_the_next_run_and_a_reboot_voids_them(good, world):
+def test_burn_in_results_reach_the_next_run_and_a_reboot_voids_them(good: Any, world: Any) -> None:
     world.set()
     good.up()
     assert world.looked_at() == ["node-0 reused", "node-1 reused"]
@@ -128,14 +129,14 @@ def test_burn_in_results_reach_the_next_run_and_a_reboot_voids_them(good, world)
     assert world.looked_at() == ["node-0 reused", "node-1 ran"]
 
 
-def test_record_mode_says_false_and_leaves_the_exit_code_to_its_caller(good, world):
+def test_record_mode_says_false_and_leaves_the_exit_code_to_its_caller(good: Any, world: Any) -> None:
     world.set(node_0={"verdict": "FAIL"})
     done = good.up(**{MODE_VARIABLE: RECORD})
     assert done.code == 0, done.text
     assert good.healthy() is False
 
 
-def test_a_crash_of_the_validation_is_unknown_and_shows_no_secret(good, world, private_key):
+def test_a_crash_of_the_validation_is_unknown_and_shows_no_secret(good: Any, world: Any, private_key) -> None:
     world.set(node_0={"crash": True})
     done = good.up()
     assert done.code != 0
@@ -148,7 +149,9 @@ def test_a_crash_of_the_validation_is_unknown_and_shows_no_secret(good, world, p
 
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["a-runner-that-listens", "a-runner-that-does-not"])
-def test_ctrl_c_in_the_middle_records_unknown_at_once(good, world, own_project, deaf, tools):
+def test_ctrl_c_in_the_middle_records_unknown_at_once(
+    good: Any, world: Any, own_project, deaf: bool, tools: Any
+) -> None:
     world.set(node_0={"sleep_s": 40, "deaf": deaf})
     process = good.start_up()
     tools.wait_until(lambda: tools.judging(process), "the gate to look at the hosts")
@@ -164,7 +167,9 @@ def test_ctrl_c_in_the_middle_records_unknown_at_once(good, world, own_project, 
     tools.wait_until(lambda: not tools.providers_of(own_project), "the provider to end")
 
 
-def test_a_killed_run_is_never_healthy_and_cancel_and_up_mend_it(good, world, own_project, tools):
+def test_a_killed_run_is_never_healthy_and_cancel_and_up_mend_it(
+    good: Any, world: Any, own_project, tools: Any
+) -> None:
     world.set(node_0={"sleep_s": 40, "deaf": True})
     process = good.start_up()
     tools.wait_until(lambda: tools.judging(process), "the gate to look at the hosts")
@@ -185,7 +190,7 @@ def test_a_killed_run_is_never_healthy_and_cancel_and_up_mend_it(good, world, ow
     assert good.status().healthy
 
 
-def test_wrong_settings_are_told_all_at_once_and_change_nothing(good):
+def test_wrong_settings_are_told_all_at_once_and_change_nothing(good: Any) -> None:
     before = good.export()["deployment"]["resources"]
     good.configure({"sshPort": "0", "burnIn": "toast", "ttlHours": "0", "colour": "red"})
     done = good.up()
