@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from profiles.errors import ConfigError, HostError
 from validation.collect import collect
@@ -203,3 +205,32 @@ def test_a_connection_that_breaks_is_an_ending_and_not_a_crash(start_sshd: Calla
     result = connection.execute("kill -9 $PPID; sleep 30", timeout_s=SENTRY_S)
     assert (result.ending, result.rc) == (Ending.LOST, None)
     connection.close()
+
+
+@pytest.fixture
+def second_key(tmp_path: Path) -> tuple[str, str]:
+    """An RSA host key: the sshd_config line that serves it too, and its public half."""
+    key = rsa.generate_private_key(65537, 2048)
+    pem, openssh = serialization.Encoding.PEM, serialization.Encoding.OpenSSH
+    private = key.private_bytes(pem, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption())
+    (tmp_path / "rsa").write_bytes(private)
+    (tmp_path / "rsa").chmod(0o600)
+    public = key.public_key().public_bytes(openssh, serialization.PublicFormat.OpenSSH).decode()
+    return f"HostKey {tmp_path / 'rsa'}", public
+
+
+def test_a_host_with_several_keys_is_known_by_the_one_that_was_given(
+    start_sshd: Callable[..., Any], second_key: tuple[str, str]
+) -> None:
+    sshd = start_sshd(second_key[0])
+    assert gather(endpoint(sshd)).complete
+    assert gather(endpoint(sshd, host_key=second_key[1])).complete
+
+
+def test_a_host_without_a_key_of_the_kind_that_was_given_is_refused(
+    start_sshd: Callable[..., Any], second_key: tuple[str, str]
+) -> None:
+    error = refusal(endpoint(start_sshd(), host_key=second_key[1]))
+    assert isinstance(error, HostKeyError)
+    assert error.expected.startswith("ssh-rsa SHA256:")
+    assert error.offered.startswith("ssh-ed25519 SHA256:")
