@@ -37,7 +37,9 @@ def test_a_machine_and_its_board_load_and_agree_with_the_catalogue(instance_type
     assert machine.board == profile.gpu.board
     assert board.name in profile.gpu.names.value
     assert len(machine.efa.addresses if machine.efa else ()) == profile.network.efa_max.value
-    assert (machine.instance_store.count if machine.instance_store else 0) == profile.storage.instance_store_count.value
+    disks = machine.instance_store.count if machine.instance_store else 0
+    assert profile.storage.instance_store_count is not None
+    assert disks == profile.storage.instance_store_count.value
 
 
 @pytest.mark.parametrize("instance_type", description.types())
