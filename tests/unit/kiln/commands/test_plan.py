@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kiln.__main__ import main
+from kiln.commands import plan as command
+from kiln.engine import Engine
+
+AWS = {
+    "kiln:instanceType": "p5.48xlarge",
+    "kiln:count": "2",
+    "kiln:image": "sandbox-ubuntu",
+    "kiln:efaCount": "32",
+    "aws:region": "us-east-1",
+}
+STATIC = {
+    "kiln:provider": "static",
+    "kiln:sshPrivateKey": "[secret]",
+    "kiln:inventory": '[{"name": "gpu-1", "address": "10.0.0.1", "instanceType": "g5.xlarge", "acceptNew": true}]',
+}
+
+
+class FakeEngine(Engine):
+    settings: dict[str, str] = {}
+
+    def config(self, stack: str) -> dict[str, str]:
+        return self.settings
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch, repository: Path) -> dict[str, str]:
+    """The stack's configuration: fill it."""
+    found: dict[str, str] = {}
+    monkeypatch.setattr(FakeEngine, "settings", found)
+    monkeypatch.setattr(command, "open_engine", lambda _: FakeEngine(Path("pulumi"), repository, {}))
+    return found
+
+
+def test_a_plan_says_what_would_be_made(settings: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    settings.update(AWS)
+    assert main(["plan", "dev"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("2 x p5.48xlarge in us-east-1a, image sandbox-ubuntu\n  node-0\n  node-1\n")
+    assert "network: 33 interfaces a host, 32 of them EFA\n" in text
+    assert "cluster placement group: yes" in text
+
+
+def test_a_static_plan_lists_the_hosts_there_are(settings: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    settings.update(STATIC)
+    assert main(["plan", "dev"]) == 0
+    assert "1 hosts that exist already:\n  gpu-1  g5.xlarge  10.0.0.1\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("config", [AWS, STATIC], ids=["aws", "static"])
+def test_json_is_one_document_without_the_private_key(
+    settings: dict[str, str], config: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.update(config)
+    assert main(["plan", "dev", "--json"]) == 0
+    text = capsys.readouterr().out
+    data = json.loads(text)
+    assert data["schema"] == "kiln/plan/v1"
+    assert len(data["hosts"]) + len(data["inventory"]) in (1, 2)
+    assert "sshPrivateKey" not in text
+
+
+def test_everything_wrong_is_told_at_once_and_is_2(
+    settings: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.update({**AWS, "kiln:count": "0", "kiln:nonsense": "1"})
+    assert main(["plan", "dev"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "count: found 0" in captured.err
+    assert "nonsense: found a key that does not exist" in captured.err
+
+
+def test_a_program_of_someone_else_has_no_plan_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: other\nruntime: python\n")
+    monkeypatch.setattr(command, "open_engine", lambda _: FakeEngine(Path("pulumi"), tmp_path, {}))
+    assert main(["plan", "dev"]) == 2
+    assert "not Kiln's own program" in capsys.readouterr().err
