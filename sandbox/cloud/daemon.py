@@ -27,7 +27,7 @@ from sandbox.cloud.control import Control, server
 from sandbox.cloud.pool import Pool
 
 IDLE_HOURS = 4.0
-IDLE_POLL_S = 5.0
+IDLE_POLL_S = 1.0
 
 
 def _start_moto() -> tuple[ThreadedMotoServer, str]:

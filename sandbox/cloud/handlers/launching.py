@@ -103,8 +103,11 @@ def _tags(cloud: Session, request: Properties, inputs: Properties) -> list[dict[
     tags |= {tag["Key"]: tag["Value"] for item in own or [] for tag in item["Tags"]}
     pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
     wanted = [{"ResourceType": "instance", "Tags": pairs}] if pairs else []
-    if specifications.get("volume"):
-        wanted.append({"ResourceType": "volume", "Tags": specifications["volume"]})
+    volume = {tag["Key"]: tag["Value"] for tag in specifications.get("volume", [])} | (inputs.get("volumeTags") or {})
+    if volume:
+        wanted.append(
+            {"ResourceType": "volume", "Tags": [{"Key": key, "Value": value} for key, value in volume.items()]}
+        )
     return wanted or None
 
 
