@@ -49,12 +49,23 @@ class Failure(enum.Enum):
     UNPINNED = "no host key to compare with"
 
 
+REMEDIES = {
+    Failure.UNREACHABLE: "Check the address, the route to it and the security group.",
+    Failure.REFUSED: "Check the port, and that sshd runs on the host.",
+    Failure.TIMED_OUT: "Check the security group, and on the host's console that it is up and sshd answers.",
+    Failure.DROPPED: "Look at sshd's log on the host: too many connections at once (MaxStartups), or a ban.",
+    Failure.AUTHENTICATION: "Check the user name, and that the public key is in that user's authorized_keys.",
+    Failure.HOST_KEY: "Find out who answers at this address. If the host was rebuilt on purpose, give its new key.",
+    Failure.UNPINNED: "Give the host's public key, or allow an unknown one explicitly (accept-new).",
+}
+
+
 class RemoteError(HostError):
     """A connection that failed, and in which of the distinct ways."""
 
-    def __init__(self, host: str, failure: Failure, last_seen: str, *, remedy: str = "") -> None:
+    def __init__(self, host: str, failure: Failure, last_seen: str) -> None:
         late = failure in (Failure.AUTHENTICATION, Failure.HOST_KEY, Failure.UNPINNED)
-        super().__init__(host, "authenticated" if late else "reachable", last_seen, remedy=remedy)
+        super().__init__(host, "authenticated" if late else "reachable", last_seen, remedy=REMEDIES[failure])
         self.failure = failure
 
 
@@ -62,12 +73,7 @@ class HostKeyError(RemoteError):
     """Somebody else answers: the key offered is not the one expected. Both as SHA256 fingerprints."""
 
     def __init__(self, host: str, expected: str, offered: str) -> None:
-        super().__init__(
-            host,
-            Failure.HOST_KEY,
-            f"the host key is {offered}, expected {expected}",
-            remedy="Find out who answers at this address. If the host was rebuilt on purpose, give its new key.",
-        )
+        super().__init__(host, Failure.HOST_KEY, f"the host key is {offered}, expected {expected}")
         self.expected = expected
         self.offered = offered
 
@@ -296,7 +302,6 @@ class _Policy(paramiko.MissingHostKeyPolicy):
                 self._endpoint.name,
                 Failure.UNPINNED,
                 f"it offers {fingerprint(key)}, and no host key was given to compare with",
-                remedy="Give the host's public key, or allow an unknown one explicitly (accept-new).",
             )
 
 
@@ -334,12 +339,7 @@ def _login_error(endpoint: Endpoint, error: Exception) -> HostError:
     if isinstance(error, paramiko.BadHostKeyException):
         return HostKeyError(endpoint.name, fingerprint(error.expected_key), fingerprint(error.key))
     if isinstance(error, paramiko.AuthenticationException):
-        return RemoteError(
-            endpoint.name,
-            Failure.AUTHENTICATION,
-            f"user {endpoint.user}: {_reason(error)}",
-            remedy=f"Check the user name and that the public key is in {endpoint.user}'s authorized_keys.",
-        )
+        return RemoteError(endpoint.name, Failure.AUTHENTICATION, f"user {endpoint.user}: {_reason(error)}")
     failure = Failure.TIMED_OUT if isinstance(error, TimeoutError) else Failure.DROPPED
     return RemoteError(endpoint.name, failure, f"{endpoint.address}:{endpoint.port}: {_reason(error)}")
 

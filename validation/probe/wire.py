@@ -8,6 +8,7 @@ judges nothing.
 import hashlib
 import json
 import os
+import select
 from typing import Any, Dict
 
 
@@ -42,4 +43,5 @@ class Wire:
 
     def _send(self, data: bytes) -> None:
         while data:
+            select.select([], [self.descriptor], [])  # a descriptor that is shared may have been made non-blocking
             data = data[os.write(self.descriptor, data) :]

@@ -132,6 +132,12 @@ def test_something_that_is_no_ssh_daemon_is_dropped_with_its_cause() -> None:
     assert caught.value.failure is Failure.DROPPED
 
 
+def test_every_failure_has_its_own_way_out() -> None:
+    remedies = [RemoteError("node", failure, "seen").remedy for failure in Failure]
+    assert all(remedies)
+    assert len(set(remedies)) == len(remedies)
+
+
 def test_only_one_module_knows_fabric_and_paramiko(repository: Path) -> None:
     knowing = set()
     folders = ("images", "kiln", "plugins", "profiles", "sandbox", "stacks", "validation")
