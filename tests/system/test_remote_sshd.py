@@ -234,3 +234,18 @@ def test_a_host_without_a_key_of_the_kind_that_was_given_is_refused(
     assert isinstance(error, HostKeyError)
     assert error.expected.startswith("ssh-rsa SHA256:")
     assert error.offered.startswith("ssh-ed25519 SHA256:")
+
+
+def test_nothing_of_the_users_own_configuration_has_an_effect(
+    start_sshd: Callable[..., Any], key_pair: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sshd, other = start_sshd(), key_pair()
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh/config").write_text("Host *\n  User nobody\n  HostName 192.0.2.1\n  ProxyCommand false\n")
+    (tmp_path / ".ssh/id_ed25519").write_text(sshd.private_key)
+    (tmp_path / ".fabric.yml").write_text("user: nobody\nconnect_kwargs: {password: wrong}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "no-agent"))
+    assert gather(endpoint(sshd)).complete
+    # The key that would let us in lies in the user's directory, and is not looked for.
+    assert refusal(endpoint(sshd, private_key=other.private)).failure is Failure.AUTHENTICATION
