@@ -89,19 +89,19 @@ class Numa(Model):
 class NetworkCards(Model):
     """EFA layout of the type: ``cards`` network cards, of which these indices can carry an EFA; 0 EFA means none."""
 
-    cards: Expected[int]
+    cards: Expected[int] | None = None
     efa_max: Expected[int]
     efa_cards: Expected[tuple[int, ...]]
-    enis_per_card: Expected[int]
+    enis_per_card: Expected[int] | None = None
 
 
 class Storage(Model):
     """Instance store disks (count and decimal GB each) and the EBS ceiling of the instance itself."""
 
-    instance_store_count: Expected[int]
+    instance_store_count: Expected[int] | None = None
     instance_store_gb: Expected[int] | None = None
-    ebs_iops_max: Expected[int]
-    ebs_throughput_mbps_max: Expected[float]  # MB/s
+    ebs_iops_max: Expected[int] | None = None
+    ebs_throughput_mbps_max: Expected[float] | None = None  # MB/s
 
 
 class Needs(Model):
@@ -128,8 +128,8 @@ class InstanceProfile(Model):
     provider: Literal["aws", "alicloud"]
     instance_type: str
     architecture: Literal["x86_64", "arm64"]
-    vcpus: Expected[int]
-    memory_gib: Expected[float]
+    vcpus: Expected[int] | None = None
+    memory_gib: Expected[float] | None = None
     sources: dict[str, Source]
     gpu: GpuModel
     links: Links

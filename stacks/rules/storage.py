@@ -94,7 +94,8 @@ def volume_instance_cap(asked: Asked) -> Iterator[Finding]:
     volume = asked.settings.root_volume
     if not _aws(asked) or asked.profile is None:
         return
-    cap_mbps = asked.profile.storage.ebs_throughput_mbps_max.value
+    storage = asked.profile.storage
+    cap_mbps = storage.ebs_throughput_mbps_max.value if storage.ebs_throughput_mbps_max else float("inf")
     if volume.throughput_mibps * MB_PER_MIB > cap_mbps:
         most = int(cap_mbps / MB_PER_MIB)
         yield found(
@@ -105,7 +106,7 @@ def volume_instance_cap(asked: Asked) -> Iterator[Finding]:
             f"{most} do as well and cost less.",
             warning=True,
         )
-    cap_iops = asked.profile.storage.ebs_iops_max.value
+    cap_iops = storage.ebs_iops_max.value if storage.ebs_iops_max else volume.iops
     if volume.iops > cap_iops:
         yield found(
             "volume.instance_cap",

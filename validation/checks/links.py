@@ -116,6 +116,11 @@ class NvlinkRate(NvlinkCheck):
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
 
+    def not_applicable(self, expected: Expectation) -> str:
+        if profile_of(expected).links.nvlinks is None:
+            return "no source tells whether this machine has NVLinks to measure"
+        return super().not_applicable(expected)
+
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         wanted = profile_of(expected).links.nvlink_rate_gbps
         if wanted is None:

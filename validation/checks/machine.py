@@ -51,6 +51,9 @@ class Cpus(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         wanted = profile_of(expected).vcpus
         found = sum(len(cpus) for cpus in facts.need(NumaMap).cpus.values())
+        if wanted is None:
+            yield self.unspecified("host", "number of CPUs", expected)
+            return
         source = expected.source_of(wanted.source)
         # A warning, not a failure: CPU options and thread settings of the stack change the number on purpose.
         verdict = Verdict.UNKNOWN if not found else Verdict.PASS if found == wanted.value else Verdict.WARN
@@ -98,6 +101,9 @@ class InstanceStore(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         storage = profile_of(expected).storage
         wanted = storage.instance_store_count
+        if wanted is None:
+            yield self.unspecified("host", "number of local disks", expected)
+            return
         source = expected.source_of(wanted.source)
         if wanted.value == 0:
             yield self.finding(Verdict.NOT_APPLICABLE, "host", "this type has no local disk", source=source)

@@ -59,10 +59,10 @@ def test_every_file_of_the_catalogue_loads() -> None:
     assert set(FIRST) <= set(catalog.types())
 
 
-def test_every_board_file_is_used_and_every_board_has_one(repository: Path) -> None:
+def test_every_board_file_is_used(repository: Path) -> None:
     boards = {path.stem for path in (repository / "profiles" / "boards").glob("*.yaml")}
     used = {load(name).gpu.board for name in catalog.types()}
-    assert used == boards
+    assert boards <= used
 
 
 def test_no_file_lists_a_source_that_nothing_names(repository: Path) -> None:

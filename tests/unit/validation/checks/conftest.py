@@ -56,6 +56,9 @@ ARCHITECTURES = {
     "L40S": "Ada Lovelace",
     "H100": "Hopper",
     "H200": "Hopper",
+    "H20": "Hopper",
+    "A10": "Ampere",
+    "L20": "Ada Lovelace",
 }
 
 
@@ -229,7 +232,9 @@ def numa(profile: InstanceProfile) -> NumaMap:
     count = profile.numa.nodes.value if profile.numa.nodes else 1
     far = profile.numa.distance.value if profile.numa.distance else 10
     return NumaMap(
-        cpus={node: frozenset(range(node, profile.vcpus.value, count)) for node in range(count)},
+        cpus={
+            node: frozenset(range(node, profile.vcpus.value if profile.vcpus else 8, count)) for node in range(count)
+        },
         distances={(a, b): 10 if a == b else far for a in range(count) for b in range(count)},
         gpu_node={address(index): node for index, node in numa_nodes(profile)},
     )
@@ -251,7 +256,7 @@ def rdma(count: int) -> RdmaDevices:
 
 
 def disks(profile: InstanceProfile) -> BlockDevices:
-    count = profile.storage.instance_store_count.value
+    count = profile.storage.instance_store_count.value if profile.storage.instance_store_count else 0
     size = (profile.storage.instance_store_gb.value if profile.storage.instance_store_gb else 0) * 10**9
     root = BlockDevice("nvme0n1", "disk", 200 * 2**30, "Amazon Elastic Block Store", "vol1")
     model = "Amazon EC2 NVMe Instance Storage"
