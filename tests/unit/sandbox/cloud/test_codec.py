@@ -24,7 +24,7 @@ INPUTS = {
 }
 
 
-def test_inputs_become_the_data_of_the_api():
+def test_inputs_become_the_data_of_the_api() -> None:
     assert codec.template_data(TABLE, {**INPUTS, "name": "x", "tags": {"a": "b"}}) == {
         "ImageId": "ami-1",
         "EbsOptimized": True,
@@ -44,11 +44,11 @@ def test_inputs_become_the_data_of_the_api():
     }
 
 
-def test_data_of_the_api_become_the_inputs_that_made_them():
+def test_data_of_the_api_become_the_inputs_that_made_them() -> None:
     assert codec.template_inputs(TABLE, codec.template_data(TABLE, INPUTS)) == INPUTS
 
 
-def test_what_the_api_leaves_empty_is_left_out():
+def test_what_the_api_leaves_empty_is_left_out() -> None:
     assert codec.template_inputs(TABLE, {"ImageId": "ami-1", "KeyName": "", "NetworkInterfaces": []}) == {
         "imageId": "ami-1"
     }

@@ -92,7 +92,7 @@ class Api:
 
 
 @pytest.fixture
-def listening(monkeypatch) -> Listening:
+def listening(monkeypatch: pytest.MonkeyPatch) -> Listening:
     found = Listening()
     monkeypatch.setattr(pools, "SimulatedHost", StandInHost)
     monkeypatch.setattr(pools, "serve", found.serve)
@@ -100,11 +100,11 @@ def listening(monkeypatch) -> Listening:
 
 
 @pytest.fixture
-def api(tmp_path, listening) -> Api:
+def api(tmp_path: Path, listening: Listening) -> Api:  # the hosts are stand-ins by then
     return Api(tmp_path)
 
 
-def test_an_instance_gets_a_host_at_its_address(api, listening):
+def test_an_instance_gets_a_host_at_its_address(api: Api, listening: Listening) -> None:
     made = api.ok("PUT", "/instances/i-1", RECORD)
     assert made["address"] == "127.64.0.1"
     assert made["public_address"] == ""
@@ -112,16 +112,16 @@ def test_an_instance_gets_a_host_at_its_address(api, listening):
     assert api.ok("GET", "/status") == {"instances": 1, "hosts": 1, "pending": {}}
 
 
-def test_no_key_leaves_the_sandbox(api):
+def test_no_key_leaves_the_sandbox(api: Api) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     assert "PRIVATE" not in str(api.ok("GET", "/instances"))
 
 
-def test_a_public_instance_shows_its_address_as_public(api):
+def test_a_public_instance_shows_its_address_as_public(api: Api) -> None:
     assert api.ok("PUT", "/instances/i-1", {**RECORD, "public": True})["public_address"] == "127.64.0.1"
 
 
-def test_an_instance_goes_with_its_host_and_may_go_twice(api, listening):
+def test_an_instance_goes_with_its_host_and_may_go_twice(api: Api, listening: Listening) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     for _ in range(2):
         api.ok("DELETE", "/instances/i-1")
@@ -129,7 +129,7 @@ def test_an_instance_goes_with_its_host_and_may_go_twice(api, listening):
     assert api.ok("GET", "/instances") == []
 
 
-def test_a_type_that_no_machine_is_described_for_has_an_instance_but_no_host(api, listening):
+def test_a_type_that_no_machine_is_described_for_has_an_instance_but_no_host(api: Api, listening: Listening) -> None:
     made = api.ok("PUT", "/instances/i-1", {**RECORD, "instance_type": "t3.micro"})
     assert (made["simulated"], made["why_no_host"]) == (False, "no machine description for t3.micro")
     assert listening.addresses == []
@@ -138,7 +138,7 @@ def test_a_type_that_no_machine_is_described_for_has_an_instance_but_no_host(api
     assert "has no simulated host" in answer["message"]
 
 
-def test_faults_go_to_a_host_by_name_or_id_and_are_cleared(api):
+def test_faults_go_to_a_host_by_name_or_id_and_are_cleared(api: Api) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     api.ok("POST", "/hosts/node-0/faults", {"name": "gpu-lost"})
     api.ok("POST", "/hosts/i-1/faults", {"name": "nvlink-down"})
@@ -147,7 +147,7 @@ def test_faults_go_to_a_host_by_name_or_id_and_are_cleared(api):
     assert api.ok("GET", "/instances")[0]["faults"] == []
 
 
-def test_the_newest_of_two_hosts_with_one_name_is_meant(api):
+def test_the_newest_of_two_hosts_with_one_name_is_meant(api: Api) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     api.ok("PUT", "/instances/i-2", RECORD)
     api.ok("POST", "/hosts/node-0/faults", {"name": "gpu-lost"})
@@ -158,36 +158,37 @@ def test_the_newest_of_two_hosts_with_one_name_is_meant(api):
     ("path", "fault", "words"),
     [("/hosts/nobody/faults", "gpu-lost", "the sandbox has node-0"), ("/hosts/node-0/faults", "rust", "gpu-lost")],
 )
-def test_an_unknown_host_or_fault_is_refused_with_the_known_ones(api, path, fault, words):
+def test_an_unknown_host_or_fault_is_refused_with_the_known_ones(api: Api, path: str, fault: str, words: str) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     status, answer = api("POST", path, {"name": fault})
     assert (status, answer["kind"]) == (400, "config")
     assert words in answer["message"]
 
 
-def test_a_fault_waits_for_a_host_that_is_not_there_yet(api):
+def test_a_fault_waits_for_a_host_that_is_not_there_yet(api: Api) -> None:
     assert api.ok("POST", "/hosts/node-0/faults", {"name": "gpu-lost", "pending": True}) == {"pending": True}
     assert api.ok("PUT", "/instances/i-1", RECORD)["faults"] == ["gpu-lost"]
     assert api.ok("PUT", "/instances/i-2", RECORD)["faults"] == []
 
 
-def test_a_waiting_fault_can_be_forgotten(api):
+def test_a_waiting_fault_can_be_forgotten(api: Api) -> None:
     api.ok("POST", "/hosts/node-0/faults", {"name": "gpu-lost", "pending": True})
     api.ok("DELETE", "/hosts/node-0/faults")
     assert api.ok("GET", "/status")["pending"] == {}
 
 
-def test_a_reboot_keeps_the_host_and_another_type_is_another_host(api, listening):
+def test_a_reboot_keeps_the_host_and_another_type_is_another_host(api: Api, listening: Listening) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
-    first = api.pool.instances["i-1"].host
+    first: Any = api.pool.instances["i-1"].host
     api.ok("POST", "/hosts/node-0/reboot")
     assert first.boots == 2
     api.ok("POST", "/instances/i-1/restart", {"instance_type": "g5.48xlarge"})
-    assert api.pool.instances["i-1"].host.instance_type == "g5.48xlarge"
+    second: Any = api.pool.instances["i-1"].host
+    assert second.instance_type == "g5.48xlarge"
     assert listening.addresses == ["127.64.0.1"]
 
 
-def test_an_elastic_address_answers_for_the_instance_it_is_given_to(api, listening):
+def test_an_elastic_address_answers_for_the_instance_it_is_given_to(api: Api, listening: Listening) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     assert api.ok("PUT", "/addresses/eipalloc-1", {"region": "us-east-1"})["address"] == "127.65.0.1"
     api.ok("POST", "/addresses/eipalloc-1/associate", {"instance_id": "i-1"})
@@ -198,7 +199,7 @@ def test_an_elastic_address_answers_for_the_instance_it_is_given_to(api, listeni
     assert api.ok("GET", "/addresses") == {}
 
 
-def test_an_elastic_address_outlives_its_instance(api, listening):
+def test_an_elastic_address_outlives_its_instance(api: Api, listening: Listening) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     api.ok("PUT", "/addresses/eipalloc-1", {"region": "us-east-1"})
     api.ok("POST", "/addresses/eipalloc-1/associate", {"instance_id": "i-1"})
@@ -207,20 +208,20 @@ def test_an_elastic_address_outlives_its_instance(api, listening):
     assert api.ok("GET", "/addresses")["eipalloc-1"]["instance_id"] == ""
 
 
-def test_what_moto_has_no_room_for_is_kept(api):
+def test_what_moto_has_no_room_for_is_kept(api: Api) -> None:
     api.ok("PUT", "/kept/placement-groups/a", {"strategy": "cluster"})
     assert api.ok("GET", "/kept/placement-groups") == {"a": {"strategy": "cluster"}}
     api.ok("DELETE", "/kept/placement-groups/a")
     assert api.ok("GET", "/kept") == {"placement-groups": {}}
 
 
-def test_options_are_changed_one_by_one(api):
+def test_options_are_changed_one_by_one(api: Api) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     api.ok("POST", "/instances/i-1/options", {"root": {"iops": 4000}})
     assert api.ok("GET", "/instances")[0]["root"] == {"volumeSize": 8, "iops": 4000}
 
 
-def test_a_launch_without_capacity_is_refused_in_the_words_of_aws(api):
+def test_a_launch_without_capacity_is_refused_in_the_words_of_aws(api: Api) -> None:
     api.ok("POST", "/cloud-faults", {"name": "no-capacity", "host": "node-0"})
     status, answer = api("POST", "/launches", {"name": "node-0", "instance_type": "g5.xlarge"})
     assert (status, answer["kind"], answer["code"]) == (400, "aws", "InsufficientInstanceCapacity")
@@ -228,14 +229,16 @@ def test_a_launch_without_capacity_is_refused_in_the_words_of_aws(api):
     assert api.ok("POST", "/launches", {"name": "node-0", "instance_type": "g5.xlarge"}) == {"delay_s": 0.0}
 
 
-def test_a_vanished_instance_is_terminated_in_the_cloud_and_has_no_host(api, listening):
+def test_a_vanished_instance_is_terminated_in_the_cloud_and_has_no_host(api: Api, listening: Listening) -> None:
     api.ok("PUT", "/instances/i-1", RECORD)
     assert api.ok("POST", "/cloud-faults", {"name": "vanish", "host": "node-0"}) == {"vanished": "i-1"}
     assert api.terminated == [("i-1", "us-east-1")]
     assert listening.addresses == []
 
 
-def test_a_host_whose_waiting_fault_does_not_fit_is_not_left_behind(api, monkeypatch, listening):
+def test_a_host_whose_waiting_fault_does_not_fit_is_not_left_behind(
+    api: Api, monkeypatch: pytest.MonkeyPatch, listening: Listening
+) -> None:
     def refuse(self: StandInHost, name: str) -> None:
         raise ConfigError("this machine has no NVLink")
 
@@ -246,12 +249,12 @@ def test_a_host_whose_waiting_fault_does_not_fit_is_not_left_behind(api, monkeyp
     assert (api.ok("GET", "/instances"), listening.addresses) == ([], [])
 
 
-def test_an_unknown_operation_is_told_apart_from_an_error(api):
+def test_an_unknown_operation_is_told_apart_from_an_error(api: Api) -> None:
     assert api("GET", "/nonsense")[0] == 404
     status, answer = api("POST", "/launches", {})
     assert (status, answer["message"]) == (500, "KeyError: 'name'")
 
 
-def test_the_sandbox_can_be_told_to_stop(api):
+def test_the_sandbox_can_be_told_to_stop(api: Api) -> None:
     api.ok("POST", "/stop")
     assert api.stopped

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sandbox.cloud import semantics
@@ -14,7 +16,7 @@ TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 
 
-def effects(token: str, old: dict, new: dict) -> dict[str, str]:
+def effects(token: str, old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
     return {change.path: change.on_change for change in compare(TABLE, token, old, new).changes}
 
 
@@ -31,11 +33,13 @@ def effects(token: str, old: dict, new: dict) -> dict[str, str]:
         ("monitoring", False, True, "update"),
     ],
 )
-def test_a_changed_property_of_an_instance_has_the_effect_of_the_real_provider(name, old, new, effect):
+def test_a_changed_property_of_an_instance_has_the_effect_of_the_real_provider(
+    name: str, old: Any, new: Any, effect: str
+) -> None:
     assert effects(INSTANCE, {name: old}, {name: new}) == {name: effect}
 
 
-def test_a_tag_changes_in_place_and_by_its_key():
+def test_a_tag_changes_in_place_and_by_its_key() -> None:
     old, new = {"tags": {"a": "1", "gone": "x"}}, {"tags": {"a": "2", "new": "y"}}
     diff = compare(TABLE, INSTANCE, old, new)
     assert {change.path: change.kind for change in diff.changes} == {
@@ -46,11 +50,11 @@ def test_a_tag_changes_in_place_and_by_its_key():
     assert diff.replaces == ()
 
 
-def test_a_tag_key_with_a_colon_is_quoted_in_its_path():
+def test_a_tag_key_with_a_colon_is_quoted_in_its_path() -> None:
     assert list(effects(INSTANCE, {"tags": {"a:b": "1"}}, {"tags": {"a:b": "2"}})) == ['tags["a:b"]']
 
 
-def test_user_data_replace_only_where_the_program_says_so():
+def test_user_data_replace_only_where_the_program_says_so() -> None:
     old = {"userData": "a", "userDataReplaceOnChange": True}
     assert effects(INSTANCE, old, {**old, "userData": "b"}) == {"userData": "replace"}
 
@@ -64,11 +68,11 @@ def test_user_data_replace_only_where_the_program_says_so():
         ({"id": "lt-1", "version": "1"}, {"id": "lt-1", "version": UNKNOWN}, "launchTemplate.version"),
     ],
 )
-def test_another_template_or_version_replaces_the_instance(old, new, path):
+def test_another_template_or_version_replaces_the_instance(old: Any, new: Any, path: str) -> None:
     assert effects(INSTANCE, {"launchTemplate": old}, {"launchTemplate": new}) == {path: "replace"}
 
 
-def test_the_root_volume_grows_in_place_but_its_encryption_does_not_change():
+def test_the_root_volume_grows_in_place_but_its_encryption_does_not_change() -> None:
     old = {"rootBlockDevice": {"volumeSize": 100, "encrypted": False}}
     new = {"rootBlockDevice": {"volumeSize": 200, "encrypted": True}}
     assert effects(INSTANCE, old, new) == {
@@ -77,15 +81,15 @@ def test_the_root_volume_grows_in_place_but_its_encryption_does_not_change():
     }
 
 
-def test_what_the_program_leaves_out_and_the_cloud_fills_in_is_no_change():
+def test_what_the_program_leaves_out_and_the_cloud_fills_in_is_no_change() -> None:
     assert effects(INSTANCE, {"privateIp": "10.0.0.4", "ami": "ami-1"}, {}) == {}
 
 
-def test_what_the_program_removes_and_the_cloud_does_not_fill_in_is_a_change():
+def test_what_the_program_removes_and_the_cloud_does_not_fill_in_is_a_change() -> None:
     assert effects(INSTANCE, {"tags": {"a": "1"}}, {}) == {"tags": "update"}
 
 
-def test_the_order_of_a_set_is_no_change_and_that_of_a_list_is():
+def test_the_order_of_a_set_is_no_change_and_that_of_a_list_is() -> None:
     groups = {"vpcSecurityGroupIds": ["sg-1", "sg-2"]}
     assert effects(INSTANCE, groups, {"vpcSecurityGroupIds": ["sg-2", "sg-1"]}) == {}
     nics = [{"networkCardIndex": 0}, {"networkCardIndex": 1}]
@@ -93,25 +97,25 @@ def test_the_order_of_a_set_is_no_change_and_that_of_a_list_is():
     assert list(changed) == ["networkInterfaces[0].networkCardIndex", "networkInterfaces[1].networkCardIndex"]
 
 
-def test_an_empty_list_is_the_same_as_none():
+def test_an_empty_list_is_the_same_as_none() -> None:
     assert effects(TEMPLATE, {"networkInterfaces": []}, {}) == {}
 
 
-def test_every_change_of_a_launch_template_but_its_name_is_an_update():
+def test_every_change_of_a_launch_template_but_its_name_is_an_update() -> None:
     old = {"name": "a", "imageId": "ami-1", "metadataOptions": {"httpTokens": "optional"}}
     new = {"name": "a", "imageId": "ami-2", "metadataOptions": {"httpTokens": "required"}}
     assert set(effects(TEMPLATE, old, new).values()) == {"update"}
     assert effects(TEMPLATE, old, {**old, "name": "b"}) == {"name": "replace"}
 
 
-def test_a_rule_keeps_its_id_while_the_kind_of_its_source_stays():
+def test_a_rule_keeps_its_id_while_the_kind_of_its_source_stays() -> None:
     old = {"securityGroupId": "sg-1", "ipProtocol": "-1", "cidrIpv4": "10.0.0.0/8"}
     assert effects(INGRESS, old, {**old, "cidrIpv4": "10.1.0.0/16"}) == {"cidrIpv4": "update"}
     other = {"securityGroupId": "sg-1", "ipProtocol": "-1", "referencedSecurityGroupId": "sg-2"}
     assert effects(INGRESS, old, other) == {"cidrIpv4": "replace", "referencedSecurityGroupId": "replace"}
 
 
-def test_a_vpc_gives_up_dedicated_tenancy_in_place_but_does_not_take_it_up():
+def test_a_vpc_gives_up_dedicated_tenancy_in_place_but_does_not_take_it_up() -> None:
     dedicated, default = {"instanceTenancy": "dedicated"}, {"instanceTenancy": "default"}
     assert effects("aws:ec2/vpc:Vpc", dedicated, default) == {"instanceTenancy": "update"}
     assert effects("aws:ec2/vpc:Vpc", default, dedicated) == {"instanceTenancy": "replace"}
@@ -121,7 +125,7 @@ def test_a_vpc_gives_up_dedicated_tenancy_in_place_but_does_not_take_it_up():
     ("extra", "before"),
     [({}, True), ({"__defaults": ["keyName"]}, False)],
 )
-def test_a_name_fixed_by_the_program_must_go_before_it_comes_again(extra, before):
+def test_a_name_fixed_by_the_program_must_go_before_it_comes_again(extra: dict[str, Any], before: bool) -> None:
     old = {"keyName": "login", "publicKey": "ssh-ed25519 a", **extra}
     diff = compare(TABLE, "aws:ec2/keyPair:KeyPair", old, {**old, "publicKey": "ssh-ed25519 b"})
     assert [change.path for change in diff.replaces] == ["publicKey"]

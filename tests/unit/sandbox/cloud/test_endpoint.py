@@ -42,7 +42,7 @@ def answering(status: int, answer: Any) -> Iterator[str]:
         thread.join()
 
 
-def test_what_is_written_is_read_and_only_its_owner_may(tmp_path):
+def test_what_is_written_is_read_and_only_its_owner_may(tmp_path: Path) -> None:
     endpoint.write(tmp_path, made())
     assert endpoint.read(tmp_path) == made()
     assert (tmp_path / endpoint.FILE_NAME).stat().st_mode & 0o777 == 0o600
@@ -50,16 +50,16 @@ def test_what_is_written_is_read_and_only_its_owner_may(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"pid": 1}'])
-def test_a_file_that_is_not_whole_is_no_endpoint(tmp_path, text):
+def test_a_file_that_is_not_whole_is_no_endpoint(tmp_path: Path, text: str) -> None:
     (tmp_path / endpoint.FILE_NAME).write_text(text)
     assert endpoint.read(tmp_path) is None
 
 
-def test_the_token_does_not_show_in_a_log():
+def test_the_token_does_not_show_in_a_log() -> None:
     assert "secret" not in repr(made())
 
 
-def test_without_a_sandbox_the_message_says_where_and_what_to_do(tmp_path):
+def test_without_a_sandbox_the_message_says_where_and_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SandboxDownError) as caught:
         endpoint.connect(tmp_path)
     assert str(caught.value).count("\n") == 0
@@ -67,7 +67,7 @@ def test_without_a_sandbox_the_message_says_where_and_what_to_do(tmp_path):
     assert "`kiln sandbox start`" in str(caught.value)
 
 
-def test_a_sandbox_that_went_away_is_down():
+def test_a_sandbox_that_went_away_is_down() -> None:
     with pytest.raises(SandboxDownError, match="does not answer"):
         ControlClient(Path("/home"), made(), timeout_s=1).get("/status")
 
@@ -86,12 +86,12 @@ def test_a_sandbox_that_went_away_is_down():
         (502, b"<html>", AwsError, "answered 502"),
     ],
 )
-def test_a_refusal_keeps_its_kind(tmp_path, status, answer, error, words):
+def test_a_refusal_keeps_its_kind(tmp_path: Path, status: int, answer: Any, error: type[Exception], words: str) -> None:
     with answering(status, answer) as url, pytest.raises(error, match=words):
         ControlClient(tmp_path, made(url)).get("/x")
 
 
-def test_the_home_is_the_variables_or_lies_in_the_cache(monkeypatch, tmp_path):
+def test_the_home_is_the_variables_or_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KILN_SANDBOX_HOME", str(tmp_path))
     assert endpoint.default_home() == tmp_path
     monkeypatch.delenv("KILN_SANDBOX_HOME")

@@ -52,12 +52,12 @@ def refusal(wanted: dict[str, Any], known: Facts | None = None) -> AwsError:
 CURRENT_P5 = [nic(0, 0), nic(0, 1, "efa-only"), *(nic(card, 0, "efa-only") for card in range(1, 32))]
 
 
-def test_the_current_layout_of_33_interfaces_is_accepted():
+def test_the_current_layout_of_33_interfaces_is_accepted() -> None:
     assert len(CURRENT_P5) == 33
     check_launch(request(*CURRENT_P5), facts())
 
 
-def test_a_plain_launch_is_accepted():
+def test_a_plain_launch_is_accepted() -> None:
     check_launch(request(name="g5.xlarge", SubnetId="subnet-1", AssociatePublicIpAddress=True), facts(G5))
 
 
@@ -92,7 +92,9 @@ def test_a_plain_launch_is_accepted():
         ),
     ],
 )
-def test_a_wrong_launch_is_refused_with_the_code_of_aws(wanted, known, code, words):
+def test_a_wrong_launch_is_refused_with_the_code_of_aws(
+    wanted: dict[str, Any], known: Facts, code: str, words: str
+) -> None:
     error = refusal(wanted, known)
     assert error.code == code
     assert words in error.text
@@ -108,7 +110,7 @@ def test_a_wrong_launch_is_refused_with_the_code_of_aws(wanted, known, code, wor
         ("AssociatePublicIpAddress", True),
     ],
 )
-def test_interfaces_exclude_what_is_said_for_the_whole_instance(key, value):
+def test_interfaces_exclude_what_is_said_for_the_whole_instance(key: str, value: Any) -> None:
     assert refusal(request(nic(0, 0), **{key: value})).code == "InvalidParameterCombination"
 
 
@@ -125,23 +127,23 @@ def test_interfaces_exclude_what_is_said_for_the_whole_instance(key, value):
         ([nic(0, 0, "efa"), nic(0, 1, "efa-only")], "2 EFA interfaces on network card 0"),
     ],
 )
-def test_a_wrong_layout_is_refused(nics, words):
+def test_a_wrong_layout_is_refused(nics: list[dict[str, Any]], words: str) -> None:
     assert words in refusal(request(*nics)).text
 
 
-def test_efa_is_refused_on_a_type_without_it():
+def test_efa_is_refused_on_a_type_without_it() -> None:
     error = refusal(request(nic(0, 0, "efa"), name="g5.xlarge"), facts(G5))
     assert error.code == "UnsupportedOperation"
     assert error.text == "EFA interfaces are not supported on g5.xlarge"
 
 
-def test_more_efa_interfaces_than_the_type_has_are_refused():
+def test_more_efa_interfaces_than_the_type_has_are_refused() -> None:
     few = {**P5, "NetworkInfo": {**P5["NetworkInfo"], "EfaInfo": {"MaximumEfaInterfaces": 2}}}
     error = refusal(request(*CURRENT_P5), facts(few))
     assert (error.code, error.text) == ("AttachmentLimitExceeded", "32 EFA interfaces requested; p5.48xlarge allows 2")
 
 
-def test_the_first_card_of_a_b300_carries_no_efa():
+def test_the_first_card_of_a_b300_carries_no_efa() -> None:
     name = "p6-b300.48xlarge"
     good = [nic(0, 0), *(nic(card, 0, "efa-only") for card in range(1, 17))]
     check_launch(request(*good, name=name), facts(P6))
@@ -161,7 +163,7 @@ def test_the_first_card_of_a_b300_carries_no_efa():
         {},
     ],
 )
-def test_a_volume_within_the_limits_is_accepted(ebs):
+def test_a_volume_within_the_limits_is_accepted(ebs: dict[str, Any]) -> None:
     assert list(volume_errors(ebs)) == []
 
 
@@ -182,12 +184,12 @@ def test_a_volume_within_the_limits_is_accepted(ebs):
         ({"VolumeType": "io2", "Iops": 3000, "Throughput": 500}, "InvalidParameterCombination", "throughput"),
     ],
 )
-def test_a_volume_outside_the_limits_is_refused(ebs, code, words):
+def test_a_volume_outside_the_limits_is_refused(ebs: dict[str, Any], code: str, words: str) -> None:
     error = next(volume_errors(ebs))
     assert error.code == code
     assert words in error.text
 
 
-def test_every_volume_of_the_launch_is_judged():
+def test_every_volume_of_the_launch_is_judged() -> None:
     devices = [{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 8}}, {"DeviceName": "/dev/sdb", "Ebs": {"Iops": 1}}]
     assert "iops of 1" in refusal(request(BlockDeviceMappings=devices)).text

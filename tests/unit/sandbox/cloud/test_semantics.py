@@ -52,17 +52,19 @@ def assert_type(kind: str, sdk: str, where: str) -> None:
 
 
 INPUTS = [
-    pytest.param(owner, kind.inputs, name, id=f"{owner}.{name}")
-    for owner, kind in [
-        *((f"{resource.class_}Args", resource) for resource in TABLE.resources.values()),
-        *((item.class_, item) for item in TABLE.objects.values()),
+    pytest.param(owner, inputs, name, id=f"{owner}.{name}")
+    for owner, inputs in [
+        *((f"{resource.class_}Args", resource.inputs) for resource in TABLE.resources.values()),
+        *((item.class_, item.inputs) for item in TABLE.objects.values()),
     ]
-    for name in kind.inputs
+    for name in inputs
 ]
 
 
 @pytest.mark.parametrize(("owner", "inputs", "name"), INPUTS)
-def test_every_input_has_the_name_type_and_need_of_the_sdk_class(owner, inputs, name):
+def test_every_input_has_the_name_type_and_need_of_the_sdk_class(
+    owner: str, inputs: dict[str, semantics.Property], name: str
+) -> None:
     arguments = sdk_class(owner)
     names = wire_names(arguments)
     assert name in names
@@ -72,7 +74,7 @@ def test_every_input_has_the_name_type_and_need_of_the_sdk_class(owner, inputs, 
 
 
 @pytest.mark.parametrize("token", TABLE.resources)
-def test_every_resource_has_its_token_and_its_outputs_on_the_sdk_class(token):
+def test_every_resource_has_its_token_and_its_outputs_on_the_sdk_class(token: str) -> None:
     resource = TABLE.resources[token]
     cls = sdk_class(resource.class_)
     assert cls.pulumi_type == token
@@ -80,7 +82,7 @@ def test_every_resource_has_its_token_and_its_outputs_on_the_sdk_class(token):
     assert [name for name in resource.outputs if name.lower() not in outputs] == []
 
 
-def test_every_required_input_of_the_sdk_is_in_the_table():
+def test_every_required_input_of_the_sdk_is_in_the_table() -> None:
     for resource in TABLE.resources.values():
         arguments = sdk_class(f"{resource.class_}Args")
         names = {python: wire for wire, python in wire_names(arguments).items()}
@@ -92,7 +94,7 @@ def test_every_required_input_of_the_sdk_is_in_the_table():
         assert needed <= set(resource.inputs)
 
 
-def test_every_rule_has_a_source_and_every_source_is_used():
+def test_every_rule_has_a_source_and_every_source_is_used() -> None:
     used = {resource.source_of(name) for resource in TABLE.resources.values() for name in resource.inputs}
     used |= {prop.source for kind in TABLE.objects.values() for prop in kind.inputs.values()}
     in_code = {"tf-group-rule-source"}  # a rule of more than one property, in diff.py
@@ -100,16 +102,16 @@ def test_every_rule_has_a_source_and_every_source_is_used():
     assert all(source.text for source in TABLE.sources.values())
 
 
-def test_every_resource_type_has_a_handler_and_the_reverse():
+def test_every_resource_type_has_a_handler_and_the_reverse() -> None:
     assert set(HANDLERS) == set(TABLE.resources)
 
 
-def test_the_table_is_of_the_installed_sdk():
+def test_the_table_is_of_the_installed_sdk() -> None:
     plugin = Path(pulumi_aws.__file__).with_name("pulumi-plugin.json").read_text()
     assert f'"version": "{TABLE.version}"' in plugin
 
 
-def test_an_unknown_property_is_refused_by_its_path():
+def test_an_unknown_property_is_refused_by_its_path() -> None:
     nic = {"networkInterfaces": [{"deviceIndex": 0}, {"deviceIndx": 1}]}
     _, failures = TABLE.check("aws:ec2/launchTemplate:LaunchTemplate", nic)
     assert [failure.path for failure in failures] == ["networkInterfaces[1].deviceIndx"]
@@ -126,13 +128,13 @@ def test_an_unknown_property_is_refused_by_its_path():
         ({}, "vpcId", "is required"),
     ],
 )
-def test_a_wrong_value_is_refused_by_its_path(inputs, path, reason):
+def test_a_wrong_value_is_refused_by_its_path(inputs: dict[str, Any], path: str, reason: str) -> None:
     _, failures = TABLE.check("aws:ec2/subnet:Subnet", inputs)
     assert [failure.path for failure in failures] == [path]
     assert reason in failures[0].reason
 
 
-def test_a_list_where_an_object_belongs_is_refused():
+def test_a_list_where_an_object_belongs_is_refused() -> None:
     _, failures = TABLE.check("aws:ec2/instance:Instance", {"rootBlockDevice": [1], "vpcSecurityGroupIds": "sg-1"})
     assert {failure.path: failure.reason.split(",")[0] for failure in failures} == {
         "rootBlockDevice": "expected an object",
@@ -140,7 +142,7 @@ def test_a_list_where_an_object_belongs_is_refused():
     }
 
 
-def test_defaults_are_filled_in_and_text_is_read_as_what_it_says():
+def test_defaults_are_filled_in_and_text_is_read_as_what_it_says() -> None:
     filled, failures = TABLE.check(
         "aws:ec2/instance:Instance",
         {"launchTemplate": {"id": "lt-1"}, "sourceDestCheck": "false", "rootBlockDevice": {"volumeSize": "100"}},
@@ -152,7 +154,7 @@ def test_defaults_are_filled_in_and_text_is_read_as_what_it_says():
     assert filled["userDataReplaceOnChange"] is False
 
 
-def test_numbers_and_booleans_become_the_text_that_a_string_property_takes():
+def test_numbers_and_booleans_become_the_text_that_a_string_property_takes() -> None:
     filled, failures = TABLE.check(
         "aws:ec2/launchTemplate:LaunchTemplate",
         {"ebsOptimized": True, "networkInterfaces": [{"deleteOnTermination": True}]},
@@ -162,12 +164,12 @@ def test_numbers_and_booleans_become_the_text_that_a_string_property_takes():
     assert filled["networkInterfaces"][0]["deleteOnTermination"] == "true"
 
 
-def test_a_value_that_is_not_known_yet_has_every_type():
+def test_a_value_that_is_not_known_yet_has_every_type() -> None:
     inputs = {"vpcId": UNKNOWN, "mapPublicIpOnLaunch": UNKNOWN, "tags": UNKNOWN}
     assert TABLE.check("aws:ec2/subnet:Subnet", inputs)[1] == []
 
 
-def test_only_inputs_are_kept_of_what_the_cloud_says():
+def test_only_inputs_are_kept_of_what_the_cloud_says() -> None:
     observed = {"arn": "arn:x", "ami": "ami-1", "rootBlockDevice": {"volumeId": "vol-1", "volumeSize": 8}}
     assert TABLE.only_inputs("aws:ec2/instance:Instance", observed) == {
         "ami": "ami-1",
@@ -184,7 +186,7 @@ def test_only_inputs_are_kept_of_what_the_cloud_says():
         (("autoname: keyName", "autoname: label"), "autoname 'label' is not an input"),
     ],
 )
-def test_a_wrong_table_names_what_is_wrong(tmp_path, change, words):
+def test_a_wrong_table_names_what_is_wrong(tmp_path: Path, change: tuple[str, str], words: str) -> None:
     file = tmp_path / "semantics.yaml"
     file.write_text(semantics.FILE.read_text().replace(*change))
     with pytest.raises(ProfileError, match=words):
