@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pulumi
-from pulumi.runtime.config import CONFIG, get_config_env
+from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 
-from profiles.errors import ConfigError
+from profiles.errors import ConfigError, Problem
 from stacks import plan as plans
 from stacks import static
 from stacks.gate import GateHost, HealthGate, begin, conclude
@@ -20,6 +20,7 @@ def run() -> None:
     begin()
     try:
         plan = plans.make(configuration())
+        _require_secret(plan)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
     for warning in plan.warnings:
@@ -37,6 +38,15 @@ def configuration() -> dict[str, str]:
     """This project's configuration as the engine passes it: key without namespace -> text."""
     raw: dict[str, Any] = {**get_config_env(), **CONFIG.get()}
     return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in raw.items() if key.startswith(f"{NAMESPACE}:")}
+
+
+def _require_secret(plan: Plan) -> None:
+    """A private key in the clear would be in the stack's file, and in every output that repeats the configuration."""
+    if plan.settings.ssh_private_key and not is_config_secret(f"{NAMESPACE}:sshPrivateKey"):
+        problem = Problem(
+            "sshPrivateKey", "a key in the clear", "a secret", "pulumi config set --secret, then a new key."
+        )
+        raise ConfigError("the stack's configuration is wrong; nothing was changed", [problem])
 
 
 def _gate(plan: Plan, hosts: list[GateHost]) -> HealthGate:

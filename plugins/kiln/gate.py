@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from plugins.kiln.inputs import GateInputs
+from plugins.kiln.inputs import GateInputs, identifier
 from plugins.kiln.wire import one_line, scrub
 from profiles.errors import KilnError
 from validation.report.model import BurnInRecord, HostReport, StackReport
@@ -147,8 +147,6 @@ def _cause_line(finding: Finding) -> str:
 
 
 def _judged(inputs: Mapping[str, Any]) -> list[str]:
-    from plugins.kiln.inputs import identifier
-
     hosts = inputs.get("hosts")
     return [identifier(host) for host in hosts if isinstance(host, dict)] if isinstance(hosts, list) else []
 

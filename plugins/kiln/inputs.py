@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from validation.runner import Options, Target
-
 from plugins.kiln.wire import UNKNOWN
 from profiles.expectation import expect
+from validation.runner import Options, Target
 
 LEVELS = ("none", "quick", "standard", "soak")
 
@@ -97,12 +96,10 @@ def _check_object(
 
 @dataclass(frozen=True)
 class GateInputs:
-    """What one run of the gate needs. ``identifiers`` maps each host's name to what the verdict is bound to."""
+    """What one run of the gate needs."""
 
     targets: tuple[Target, ...]
     options: Options
-    recheck: str
-    identifiers: Mapping[str, str]
 
     @classmethod
     def read(cls, inputs: Mapping[str, Any]) -> GateInputs:
@@ -114,14 +111,12 @@ class GateInputs:
                 deadline_s=float(inputs.get("deadlineSeconds") or 900.0),
                 concurrency=int(inputs.get("concurrency") or 32),
             ),
-            recheck=inputs.get("recheck") or "",
-            identifiers={host["name"]: identifier(host) for host in inputs["hosts"]},
         )
 
 
 def identifier(host: Mapping[str, Any]) -> str:
     """What a verdict on this host is bound to: its instance id, or where it has none, its name and address."""
-    return host.get("instanceId") or f"{host['name']}@{host['address']}:{host.get('port') or 22}"
+    return str(host.get("instanceId") or f"{host.get('name')}@{host.get('address')}:{host.get('port') or 22}")
 
 
 def _target(host: Mapping[str, Any], inputs: Mapping[str, Any]) -> Target:

@@ -78,7 +78,10 @@ def _interface(interface: Interface, network: Network) -> aws.ec2.LaunchTemplate
 
 def _host(plan: Plan, stack: str, planned: PlannedHost, fleet: Fleet, opts: pulumi.ResourceOptions) -> GateHost:
     host_key = SshKey(f"{planned.name}-host-key")
-    tags = {**plan.tags(stack, planned.name), "Name": planned.name}  # as in every finding; the stack is a tag of its own
+    tags = {
+        **plan.tags(stack, planned.name),
+        "Name": planned.name,
+    }  # as in every finding; the stack is a tag of its own
     instance = aws.ec2.Instance(
         planned.name,
         launch_template=aws.ec2.InstanceLaunchTemplateArgs(

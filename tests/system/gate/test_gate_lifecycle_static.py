@@ -136,7 +136,7 @@ def test_record_mode_says_false_and_leaves_the_exit_code_to_its_caller(good: Any
     assert good.healthy() is False
 
 
-def test_a_crash_of_the_validation_is_unknown_and_shows_no_secret(good: Any, world: Any, private_key) -> None:
+def test_a_crash_of_the_validation_is_unknown_and_shows_no_secret(good: Any, world: Any, private_key: str) -> None:
     world.set(node_0={"crash": True})
     done = good.up()
     assert done.code != 0
@@ -150,7 +150,7 @@ def test_a_crash_of_the_validation_is_unknown_and_shows_no_secret(good: Any, wor
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["a-runner-that-listens", "a-runner-that-does-not"])
 def test_ctrl_c_in_the_middle_records_unknown_at_once(
-    good: Any, world: Any, own_project, deaf: bool, tools: Any
+    good: Any, world: Any, own_project: Path, deaf: bool, tools: Any
 ) -> None:
     world.set(node_0={"sleep_s": 40, "deaf": deaf})
     process = good.start_up()
@@ -168,7 +168,7 @@ def test_ctrl_c_in_the_middle_records_unknown_at_once(
 
 
 def test_a_killed_run_is_never_healthy_and_cancel_and_up_mend_it(
-    good: Any, world: Any, own_project, tools: Any
+    good: Any, world: Any, own_project: Path, tools: Any
 ) -> None:
     world.set(node_0={"sleep_s": 40, "deaf": True})
     process = good.start_up()
