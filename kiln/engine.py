@@ -82,14 +82,14 @@ class Run:
     interrupted: bool = False
     errors: dict[str, list[str]] = field(default_factory=dict)
     stderr: str = ""
+    stdout: str = ""
 
     def messages(self) -> list[str]:
         """The errors as texts; the engine's own remark that the program failed only where there is nothing else."""
         found = [text for texts in self.errors.values() for text in texts]
         told = [text for text in found if not text.startswith(UNHANDLED)]
-        if self.stderr.strip():
-            return told or found or [_last_error(self.stderr)]
-        return told or found or [f"it ended with status {self.code} and said nothing"]
+        printed = next((_last_error(text) for text in (self.stderr, self.stdout) if text.strip()), "nothing")
+        return told or found or [f"it ended with status {self.code} and said {printed}"]
 
 
 @dataclass(frozen=True)
@@ -115,19 +115,20 @@ class Engine:
         SIGINT and SIGTERM are passed on once each: the engine then stops what it can and saves its state.
         """
         with tempfile.TemporaryDirectory(prefix="kiln-") as folder:
-            log = Path(folder) / "events.jsonl"
+            log, printed = Path(folder) / "events.jsonl", Path(folder) / "stdout"
             flags = ("--yes", "--skip-preview", "--non-interactive", "--color=never", f"--event-log={log}")
-            process = subprocess.Popen(
-                [str(self.cli), verb, *flags, f"--stack={stack}"],
-                cwd=self.directory,
-                env={**self.environment, "PULUMI_DEBUG_COMMANDS": "true"},  # without it there is no --event-log
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,  # else Ctrl-C on a terminal reaches it twice, and the second one kills it
-            )
+            with printed.open("wb") as stdout:
+                process = subprocess.Popen(
+                    [str(self.cli), verb, *flags, f"--stack={stack}"],
+                    cwd=self.directory,
+                    env={**self.environment, "PULUMI_DEBUG_COMMANDS": "true"},  # without it there is no --event-log
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    errors="replace",
+                    start_new_session=True,  # else Ctrl-C on a terminal reaches it twice, and the second one kills it
+                )
             run = Run()
             ended = threading.Event()
             reader = threading.Thread(target=_follow, args=(log, run, on_event, ended), daemon=True)
@@ -136,6 +137,7 @@ class Engine:
                 run.stderr = process.communicate()[1]
             ended.set()
             reader.join()
+            run.stdout = printed.read_text(encoding="utf-8", errors="replace")
         run.code = process.returncode
         return run
 
@@ -220,7 +222,9 @@ def _forwarding(process: subprocess.Popen[str], run: Run) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    # What is ignored stays so: nohup and background jobs of a script mean it.
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, forward) for number in numbers}
     try:
         yield
     finally:

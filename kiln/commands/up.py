@@ -93,5 +93,5 @@ def _failure(engine: Engine, stack: str, run: Run, result: Result) -> KilnError:
     if run.code == 0:
         return LookError(result.reasons[0], remedy="examples/own-program shows a program with a gate")
     if not run.errors:
-        return engine.explain(stack, run.stderr)
+        return engine.explain(stack, run.stderr or run.stdout)
     return engine.explain(stack, "error: " + "\nerror: ".join(run.messages()))

@@ -81,7 +81,8 @@ def _cancelling(cancel: threading.Event) -> Iterator[None]:
             raise KeyboardInterrupt
         cancel.set()
 
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:

@@ -230,6 +230,18 @@ def test_a_stack_is_not_brought_up_where_no_sandbox_runs(world: World, tmp_path:
     assert "kiln sandbox start" in done.stderr
 
 
+def test_a_program_without_a_gate_is_never_healthy(world: World, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: bare\nruntime: python\nmain: program\n")
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__main__.py").write_text("import pulumi\npulumi.export('healthy', True)\n")
+    bare = Engine(world.engine.cli, tmp_path, world.engine.environment)
+    bare.call("one", "stack", "init")
+    done = world.kiln("up", "one", "--cwd", str(tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "does not conclude a HealthGate" in done.stderr
+    assert world.kiln("status", "one", "--cwd", str(tmp_path)).returncode == 3
+
+
 @pytest.mark.parametrize("words", [("hosts",), ("fault", "node-0", "xid-13"), ("env",), ("reboot", "node-0")])
 def test_a_sandbox_command_without_a_sandbox_is_one_message(
     world: World, words: tuple[str, ...], tmp_path: Path

@@ -78,13 +78,32 @@ def test_up_hands_on_every_event_and_keeps_the_errors(tmp_path: Path) -> None:
 
 def test_up_that_never_started_tells_the_engine_s_last_words(tmp_path: Path) -> None:
     run = engine(tmp_path, "echo 'error: no room' >&2; exit 255").operate("up", "dev", lambda _: None)
-    assert run.messages() == ["no room"]
+    assert run.messages() == ["it ended with status 255 and said no room"]
+
+
+def test_up_that_only_prints_tells_what_it_printed(tmp_path: Path) -> None:
+    run = engine(tmp_path, "echo 'panic: x'; exit 2").operate("up", "dev", lambda _: None)
+    assert run.messages() == ["it ended with status 2 and said panic: x"]
+
+
+def test_up_that_says_nothing_at_all_tells_its_status(tmp_path: Path) -> None:
+    run = engine(tmp_path, "kill -9 $$").operate("up", "dev", lambda _: None)
+    assert run.messages() == ["it ended with status -9 and said nothing"]
 
 
 def test_the_engine_s_remark_on_the_exit_status_is_told_only_alone() -> None:
     remark = "an unhandled error occurred: program exited with non-zero exit code: 1"
     assert Run(errors={"": ["gate closed", remark]}).messages() == ["gate closed"]
     assert Run(errors={"": [remark]}).messages() == [remark]
+
+
+def test_a_hang_up_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        run = engine(tmp_path, f"kill -HUP {os.getpid()}; exit 0").operate("up", "dev", lambda _: None)
+        assert (run.code, run.interrupted) == (0, False)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_interrupt_is_passed_on_and_the_engine_is_waited_for(tmp_path: Path) -> None:
