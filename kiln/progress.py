@@ -16,6 +16,7 @@ from rich.text import Text
 
 from validation.report.text import line
 
+LASTING = ("warning", "error", "failed")  # stages that must not vanish with the table
 ROWS = 20  # more hosts than this are counted by stage, and only the latest are listed
 
 
@@ -88,6 +89,8 @@ class LiveTable:
         with self._lock:
             since = self._rows[host].since if host in self._rows else now
             self._rows[host] = _Row(stage, text, since, now)
+        if stage in LASTING:
+            self._live.console.print(Text(f"{line(host)}  {line(stage)}: {line(text)}"))
 
     def _draw(self) -> RenderableType:
         now = time.monotonic()

@@ -56,3 +56,10 @@ def test_many_hosts_are_counted_by_stage() -> None:
             shown(f"gpu-{number}", "probe" if number % 2 else "driver", "")
         shown._live.refresh()
     assert "50 hosts: 25 driver, 25 probe" in stream.getvalue()
+
+
+def test_a_warning_stays_when_the_table_goes() -> None:
+    stream = Terminal()
+    with progress(stream) as shown:
+        shown("stack", "warning", "one [b]x[/b]")
+    assert "stack  warning: one [b]x[/b]\n" in stream.getvalue()
