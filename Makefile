@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTHON ?= python3
-SOURCE := bench images kiln plugins profiles sandbox stacks tests tools validation
+SOURCE := bench examples images kiln plugins profiles sandbox stacks tests tools validation
 WORKERS ?= 2
 
 .PHONY: help setup fmt lint types docs test unit demo bench check clean
