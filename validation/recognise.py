@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from profiles.errors import ParseError
 from validation.facts import (
     cuda_toolkit,
     dcgm,
@@ -69,7 +70,10 @@ def _is_csv(text: str) -> bool:
 
 
 def _driver_error(text: str) -> object:
-    return driver_fault.first(text, "text")
+    fault = driver_fault.first(text, "text")
+    if fault is None:
+        raise ParseError("the driver's error", 0, "no line in which the driver says that it cannot work")
+    return fault
 
 
 _MATRIX_ROW = r"^\s*(?:GPU|PPU)\d+[ \t]+(?:{cells})\b"
@@ -182,7 +186,9 @@ KINDS: tuple[Kind, ...] = (
         ),
         kernel_log.parse,
     ),
-    Kind("driver-error", "the driver's error", lambda text: _driver_error(text) is not None, _driver_error),
+    Kind(
+        "driver-error", "the driver's error", lambda text: driver_fault.first(text, "text") is not None, _driver_error
+    ),
 )
 
 

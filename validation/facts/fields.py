@@ -85,8 +85,26 @@ def add(parts: Sequence[int | Missing]) -> int | Missing:
     return missing[0] if missing else ABSENT
 
 
+def parts_of(printed: Mapping[str, str]) -> tuple[str, ...]:
+    """The words of a count printed in parts (``sram_uncorrectable_parity``, ...), with one more where a part lacks.
+
+    Every driver prints DRAM and SRAM, SRAM as one number or as two. With a part gone the sum cannot be told.
+    """
+    names = set(printed)
+    split = {name for name in names if name.endswith(("_parity", "_secded"))}
+    sram = any(name.startswith("sram") for name in names - split) or len(split) == 2
+    dram = any(name.startswith("dram") for name in names)
+    words = tuple(printed.values())
+    return words if (sram and dram) or not words else (*words, "[a part is not printed]")
+
+
 def throttle_reasons(raw: RawGpu) -> frozenset[str] | Missing:
-    """The active reasons. Missing where the driver prints none of them, or could not read one."""
+    """The active reasons. Missing where the driver prints none of them, or could not read one.
+
+    Every driver prints ``gpu_idle`` and ``hw_slowdown``; without them the list is not the driver's.
+    """
+    if not {"gpu_idle", "hw_slowdown"} <= set(raw.throttle):
+        return ABSENT
     active = set()
     missing: list[Missing] = []
     for name, printed in raw.throttle.items():
@@ -98,8 +116,8 @@ def throttle_reasons(raw: RawGpu) -> frozenset[str] | Missing:
     grave = [value for value in missing if value.reason in (Reason.FAULT, Reason.COULD_NOT_LOOK)]
     if grave and not active:
         return grave[0]
-    if not raw.throttle or len(missing) == len(raw.throttle):
-        return missing[0] if missing else ABSENT
+    if len(missing) == len(raw.throttle):
+        return missing[0]
     return frozenset(active)
 
 

@@ -25,6 +25,8 @@ _UNCORRECTED = re.compile(r"uncorrect|severity=.*fatal", re.I)
 # What comes before the message: a clock, or journald's and syslog's date, host and "kernel:".
 _STAMP = re.compile(r"^(?:<\d+>)?(?:\[[^\]]*\]\s*|\S.*?\bkernel:\s*(?:\[[^\]]*\]\s*)?)?")
 
+_CLOCK = re.compile(r"^(?:<\d+>)?\[(?: *\d+\.\d+|\w{3} \w{3} +\d+ [\d:]{8} \d{4})\]|^\S.*?\bkernel: ")
+
 # The first pattern that matches names the line; the Xid shapes are read before these.
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("fallen-off-bus", re.compile(r"\b(?:fallen|fell) off the bus\b|GPU is not responding to commands", re.I)),
@@ -58,21 +60,23 @@ _TABLE = re.compile(r"^NVRM:\s+-?\d+\s+\d+\s+\S+\s+0x")
 
 
 def parse(text: str) -> KernelLog:
-    """Every event in order of its line. Raises ParseError where there is no line at all, or the reader was refused."""
+    """Every event in order of its line. Raises ParseError where there is no line, or none is the kernel's."""
     events = []
-    count = 0
+    count = stamped = 0
     for number, line in enumerate(lines(text), start=1):
         message = line.strip()
         if not message or message.startswith("-- "):  # journalctl's own remarks: "-- No entries --"
             continue
         count += 1
+        stamped += bool(_CLOCK.match(message))
         event = _event(number, message)
         if event is not None:
             events.append(event)
     if not count:
         raise ParseError(TOOL, 0, "the log is empty: not a single line, so nothing was looked at")
-    if count == 1 and re.search(r"Operation not permitted|Permission denied|No journal files", text):
-        raise ParseError(TOOL, 1, text.strip())
+    if not stamped and not events:
+        first = text.strip().splitlines()[0][:120]
+        raise ParseError(TOOL, 1, f"no line has the kernel's clock or means anything: {first!r}")
     return KernelLog(tuple(events), count)
 
 

@@ -99,8 +99,9 @@ def _row(cells: list[str], columns: list[str], number: int) -> NcclSize:
         size = int(cells[0])
     except ValueError as error:
         raise ParseError(TOOL, number, f"not a number: {error}") from error
-    counted = [wrong for wrong in wrongs if not isinstance(wrong, Missing)]
-    return NcclSize(size, rates[0], rates[1], sum(counted) if len(counted) == 2 else wrongs[0])
+    unchecked = next((wrong for wrong in wrongs if isinstance(wrong, Missing)), None)
+    counted = sum(wrong for wrong in wrongs if not isinstance(wrong, Missing))
+    return NcclSize(size, rates[0], rates[1], counted if unchecked is None else unchecked)
 
 
 def _wrong(cell: str) -> int | Missing:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from profiles.errors import ParseError
 from validation.facts import driver_fault
-from validation.facts.fields import RawGpu, gpu, lost_gpus
+from validation.facts.fields import RawGpu, gpu, lost_gpus, parts_of
 from validation.facts.gpu import GpuInventory
 from validation.facts.missing import ABSENT, Missing
 from validation.facts.text import integer, lines, word
@@ -189,11 +189,17 @@ def _first(values: dict[str, str], paths: Iterable[str]) -> tuple[str, ...]:
     return tuple((real or found)[:1])
 
 
+def _part(path: str) -> str:
+    """``sram uncorrectable sec-ded`` as the XML names it."""
+    return path.rpartition("/")[2].replace("sec-ded", "secded").replace(" ", "_")
+
+
 def _raw(index: int, block: _Block) -> RawGpu:
     values = {key: _first(block.values, paths) for key, paths in _PATHS.items()}
     for key, (total, parts) in _SUMS.items():
         whole = block.values.get(total)
-        values[key] = (whole,) if whole else tuple(block.values[part] for part in parts if part in block.values)
+        printed = {_part(path): block.values[path] for path in parts if path in block.values}
+        values[key] = (whole,) if whole else parts_of(printed)
     for key, paths in (*_PATHS.items(), *((key, parts) for key, (_, parts) in _SUMS.items())):
         section = block.values.get(paths[0].partition("/")[0])
         if not values[key] and section:

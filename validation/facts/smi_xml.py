@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 from profiles.errors import ParseError
 from validation.facts import driver_fault
-from validation.facts.fields import RawGpu, gpu, lost_gpus
+from validation.facts.fields import RawGpu, gpu, lost_gpus, parts_of
 from validation.facts.gpu import GpuInventory
 from validation.facts.missing import ABSENT, Missing, sentinel
 from validation.facts.text import clean, integer, word
@@ -140,11 +140,8 @@ def _raw(index: int, element: Element) -> RawGpu:
             values[key] = (next((printed for printed in found if sentinel(printed) is None), found[0]),)
     for key, (total, parts) in _SUMS.items():
         whole = element.findtext(total)
-        values[key] = (
-            (whole,)
-            if whole is not None
-            else tuple(part for path in parts if (part := element.findtext(path)) is not None)
-        )
+        printed = {path.rpartition("/")[2]: part for path in parts if (part := element.findtext(path)) is not None}
+        values[key] = parts_of(printed) if whole is None else (whole,)
     if "pci_address" not in values:
         values["pci_address"] = (element.get("id", ""),)
     reasons = element.find("clocks_event_reasons")

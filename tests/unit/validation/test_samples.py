@@ -14,9 +14,7 @@ from validation.explain import Explanation, explain
 from validation.recognise import recognise
 from validation.verdict import FaultClass, Verdict
 
-TABLE: dict[str, dict[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("samples.yaml").read_text(encoding="utf-8")
-)
+TABLE: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("samples.yaml").read_text(encoding="utf-8"))
 JUDGED = sorted(name for name, row in TABLE.items() if "judged" in row)
 
 

@@ -1,0 +1,40 @@
+"""The driver's own words for not working, wherever they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from validation.facts import driver_fault
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "gpu"),
+    [
+        ("Failed to initialize NVML: Driver/library version mismatch", "library-mismatch", ""),
+        ("Failed to initialize NVML: Unknown Error", "not-loaded", ""),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure", "not-loaded", ""),
+        ("No devices were found", "no-devices", ""),
+        ("Unable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error", "gpu-lost", "0000:34:00.0"),
+        ("Unable to determine the device handle for GPU 0000:41:00.0: GPU is lost.", "gpu-lost", "0000:41:00.0"),
+        ("Unable to determine the device handle for GPU0000:0A:00.0: Unknown Error", "gpu-lost", "0000:0a:00.0"),
+        ("Test CUDA failure common.cu:941 'system not yet initialized'", "fabric-not-ready", ""),
+        ("CUDA error 802: system not yet initialized", "fabric-not-ready", ""),
+    ],
+)
+def test_a_failure_is_named(line: str, kind: str, gpu: str) -> None:
+    found = driver_fault.first(f"some noise\n{line}\nmore\n", "tool")
+    assert found is not None
+    assert (found.kind, found.gpu, found.text) == (kind, gpu, line)
+
+
+def test_a_fault_of_all_gpus_stands_before_one_of_a_single_gpu() -> None:
+    text = "Unable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error\nNo devices were found\n"
+    assert [fault.kind for fault in driver_fault.find(text, "t")] == ["gpu-lost", "no-devices"]
+    first = driver_fault.first(text, "t")
+    assert first is not None
+    assert first.kind == "no-devices"
+
+
+@pytest.mark.parametrize("text", ["", "GPU 0: NVIDIA L4\n", "No devices were found on the list of a colleague\n"])
+def test_other_words_are_no_fault(text: str) -> None:
+    assert driver_fault.first(text, "t") is None

@@ -1,0 +1,66 @@
+"""--query-gpu: columns by name, sentinels with blanks in them, no row too short."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiles.errors import ParseError
+from validation.facts import smi_csv
+from validation.facts.missing import ABSENT, Missing, Reason
+
+HEADER = "index, name, pci.bus_id, memory.total [MiB], count, clocks_event_reasons.gpu_idle, ecc.mode.current\n"
+ROWS = "".join(f"{index}, NVIDIA L4, 00000000:{index:02X}:00.0, 23034 MiB, 2, Active, Enabled\n" for index in range(2))
+
+
+def test_columns_are_read_by_name_in_any_order() -> None:
+    one = smi_csv.parse(HEADER + ROWS)
+    other = smi_csv.parse("name, index\nNVIDIA L4, 0\nNVIDIA L4, 1\n")
+    assert [gpu.name for gpu in one.gpus] == [gpu.name for gpu in other.gpus] == ["NVIDIA L4"] * 2
+    assert one.gpus[1].pci_address == "0000:01:00.0"
+    assert other.gpus[0].memory_total_mib == ABSENT
+
+
+def test_a_sentinel_with_a_blank_in_it_is_one_cell() -> None:
+    gpu = smi_csv.parse("name, memory.used [MiB]\nNVIDIA A100, [Insufficient Permissions]\n").gpus[0]
+    assert gpu.memory_used_mib == Missing(Reason.COULD_NOT_LOOK, "[Insufficient Permissions]")
+
+
+def test_a_number_without_its_unit_is_read_in_the_headers_unit() -> None:
+    assert smi_csv.parse("index, memory.total [MiB]\n0, 23034\n").gpus[0].memory_total_mib == 23034
+
+
+def test_a_table_without_a_header_is_refused() -> None:
+    with pytest.raises(ParseError, match="no header"):
+        smi_csv.parse(ROWS)
+
+
+def test_a_ragged_row_is_refused() -> None:
+    with pytest.raises(ParseError, match="line 3: 6 cells under 7 columns"):
+        smi_csv.parse(HEADER + ROWS.replace(", Enabled\n", "\n", 2).replace("Active\n", "Active, Enabled\n", 1))
+
+
+def test_no_devices_is_not_a_header_and_not_a_gpu() -> None:
+    with pytest.raises(ParseError, match="No devices were found"):
+        smi_csv.parse("No devices were found\n")
+
+
+def test_a_gpu_that_the_rows_do_not_show_is_left_out_or_lost() -> None:
+    short = HEADER + ROWS.splitlines(keepends=True)[0]
+    assert smi_csv.parse(short).omitted == ("2 GPUs are attached, 1 are shown",)
+    lost = "Unable to determine the device handle for GPU0000:34:00.0: Unknown Error\n"
+    inventory = smi_csv.parse(lost + short)
+    assert inventory.omitted == ()
+    assert len(inventory.lost) == 1
+
+
+def test_the_same_column_or_index_twice_is_refused() -> None:
+    with pytest.raises(ParseError, match="named twice"):
+        smi_csv.parse("index, index\n0, 0\n")
+    with pytest.raises(ParseError, match="same index"):
+        smi_csv.parse("index, name\n0, NVIDIA L4\n0, NVIDIA L4\n")
+    with pytest.raises(ParseError, match="no row"):
+        smi_csv.parse("index, name\n")
+
+
+def test_the_drivers_count_is_absent_where_it_was_not_asked_for() -> None:
+    assert smi_csv.parse("index, name\n0, NVIDIA L4\n").attached == ABSENT

@@ -1,0 +1,61 @@
+"""nvidia-smi -L, --version and the table: MIG slices are no GPUs, KMD is the driver."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiles.errors import ParseError
+from validation.facts import smi_list
+from validation.facts.missing import Missing
+
+LIST = (
+    "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n  MIG 1g.10gb     Device  0: (UUID: MIG-1)\n"
+    "GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"
+)
+RULE = "+----------------------------------+\n"
+ROW = "|   0  NVIDIA L4       {mode}  |   00000000:31:00.0 Off |      0 |\n"
+TABLE = f"{RULE}| NVIDIA-SMI 580.1   Driver Version: 580.1    CUDA Version: 13.0     |\n{RULE}" + ROW + RULE
+
+
+def test_slices_are_not_gpus() -> None:
+    found = smi_list.parse_list(LIST)
+    assert [gpu.uuid for gpu in found.inventory.gpus] == ["GPU-0", "GPU-1"]
+    assert [(part.gpu, part.profile) for part in found.mig_devices] == [(0, "1g.10gb")]
+
+
+@pytest.mark.parametrize("text", ["No devices were found\n", "", "GPU 0: NVIDIA L4\n", "command not found\n"])
+def test_a_list_without_a_whole_gpu_is_refused(text: str) -> None:
+    with pytest.raises(ParseError):
+        smi_list.parse_list(text)
+
+
+def test_a_lost_gpu_beside_the_list_is_lost() -> None:
+    text = f"Unable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error\n{LIST}"
+    assert smi_list.parse_list(text).inventory.lost == ("0000:34:00.0",)
+
+
+def test_the_driver_is_named_kmd_from_610_on() -> None:
+    old = "NVIDIA-SMI version  : 590.1\nNVML version        : 590.1\nDRIVER version      : 590.1\nCUDA Version : 13.1\n"
+    new = (
+        'NVIDIA-SMI version : 610.1\nDRIVER version : Deprecated, see "KMD version" instead\n'
+        "KMD version : 610.1\nCUDA UMD version : 13.3\n"
+    )
+    assert (smi_list.parse_version(old).driver, smi_list.parse_version(old).cuda_driver) == ("590.1", "13.1")
+    assert (smi_list.parse_version(new).driver, smi_list.parse_version(new).cuda_driver) == ("610.1", "13.3")
+    assert isinstance(smi_list.parse_version(new).nvml, Missing)
+    with pytest.raises(ParseError):
+        smi_list.parse_version("NVIDIA-SMI version : 590.1\n")
+
+
+def test_the_table_gives_its_banner_and_the_gpus_it_lists() -> None:
+    table = smi_list.parse_table(TABLE.format(mode="On"))
+    assert (table.version.driver, table.gpus, table.errors) == ("580.1", (0,), ())
+    assert smi_list.parse_table(TABLE.format(mode="ERR!")).errors != ()
+
+
+def test_a_table_cut_short_is_refused() -> None:
+    with pytest.raises(ParseError, match="no banner"):
+        smi_list.parse_table(RULE)
+    cut = "\n".join(["| row |"] * 20)
+    with pytest.raises(ParseError, match="cut short"):
+        smi_list.parse_table(TABLE.format(mode="On") + cut)

@@ -1,0 +1,71 @@
+"""Every format has a name of its own, and none takes another's text."""
+
+from __future__ import annotations
+
+import pytest
+
+from validation.recognise import KINDS, by_name, names, recognise
+
+TEXTS = {
+    "nvml": '{"device_count": 0, "devices": []}',
+    "dcgm-diag": '{"DCGM Diagnostic": {"test_categories": []}}',
+    "oci-health": '[{"tests": {}, "final_result": "pass"}]',
+    "lsblk": '{"blockdevices": []}',
+    "lscpu": "  NUMA node0 CPU(s):      0-71\n",
+    "nvidia-smi-q-x": "<nvidia_smi_log>",
+    "nvbandwidth": "nvbandwidth Version: v0.8\n",
+    "nccl-tests": "# nThread 1 nGpus 8 minBytes 8\n",
+    "gpu-burn": "10.0%  proc'd: 1 (5 Gflop/s)   errors: 0   temps: 30 C\r",
+    "gpu-fryer": "  GPU #0:  56263 Gflops/s (min: 1, max: 2)\n",
+    "dcgm-health": "| Overall Health            | Healthy  |\n",
+    "nvidia-smi-q": "==============NVSMI LOG==============\n",
+    "vgpu-license": "    vGPU Software Licensed Product\n",
+    "nvidia-smi": "| NVIDIA-SMI 580.1   Driver Version: 580.1  CUDA Version: 13.0 |\n",
+    "nvidia-smi-version": "NVIDIA-SMI version  : 590.48.01\n",
+    "topo-p2p": "\tGPU0\tGPU1\n GPU0\tX\tOK\n",
+    "topo-m": "\tGPU0\tGPU1\nGPU0\t X \tNV18\n",
+    "nvlink-e": "GPU 0: NVIDIA H100 (UUID: GPU-0)\n\t Link 0: Replay Errors: 0\n",
+    "nvlink-s": "GPU 0: NVIDIA H100 (UUID: GPU-0)\n\t Link 0: <inactive>\n",
+    "nvidia-smi-l": "GPU 0: NVIDIA H100 (UUID: GPU-0)\n",
+    "kernel-module": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.86.10\n",
+    "nvidia-smi-csv": "index, name, memory.total [MiB]\n",
+    "fi-info": "provider: efa\n",
+    "ibv-devinfo": "hca_id:\tefa_0\n",
+    "ibstatus": "Infiniband device 'mlx5_0' port 1 status:\n",
+    "ibstat": "CA 'mlx5_0'\n",
+    "rdma-link": "link rdmap0/1 state ACTIVE\n",
+    "sysfs-numa": "/sys/devices/system/node/node0/cpulist:0\n",
+    "sysfs-pcie": "/sys/bus/pci/devices/0000:53:00.0/vendor:0x10de\n",
+    "numactl": "available: 1 nodes (0)\n",
+    "mdstat": "Personalities : [raid0]\n",
+    "nvcc": "nvcc: NVIDIA (R) Cuda compiler driver\n",
+    "cuda-version-files": "/usr/local/cuda/version.json:{}\n",
+    "systemctl": "Id=x\nLoadState=loaded\n",
+    "lspci": "0000:07:00.0 VGA compatible controller [0300]: NVIDIA [10de:1db7]\n",
+    "kernel-log": "[    0.000000] Linux version 6.8\n",
+    "driver-error": "No devices were found\n",
+}
+
+
+def test_there_is_a_text_for_every_format() -> None:
+    assert set(TEXTS) == set(names())
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_a_text_is_recognised_by_its_own_signature(name: str) -> None:
+    kind = recognise(TEXTS[name])
+    assert kind is not None
+    assert kind.name == name
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "hello world\n", "{}", "a, b, c\n1, 2, 3\n", "GPU prices rise again\n"])
+def test_any_other_text_is_not_recognised(text: str) -> None:
+    assert recognise(text) is None
+
+
+def test_kinds_of_one_name_have_one_parser_and_title() -> None:
+    for name in names():
+        kinds = by_name(name)
+        assert len({(kind.parse, kind.title) for kind in kinds}) == 1
+    assert by_name("nothing") == ()
+    assert len(KINDS) >= len(names())
