@@ -15,7 +15,7 @@ from validation.checks.kernel import FallenOffBus, KernelSxid, KernelXid
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.checks.network import EfaCount
-from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus
+from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
 from validation.checks.settings import (
     EccMode,
     Firmware,
@@ -46,6 +46,7 @@ CHECKS: tuple[Check, ...] = (
     GpuCount(),
     GpuName(),
     GpuLost(),
+    GpuReadable(),
     GpuPciBus(),
     GpuMemory(),
     Identity(),

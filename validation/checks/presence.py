@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import is_dataclass
 from functools import partial
 
 from profiles.models import Expectation
@@ -11,7 +12,7 @@ from validation.checks.per_gpu import PerGpuCheck
 from validation.checks.wording import counted, listed, profile_of
 from validation.facts.gpu import DriverFault, Gpu, GpuInventory
 from validation.facts.host import PciBus
-from validation.facts.missing import Missing
+from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
@@ -102,6 +103,39 @@ class GpuLost(Check):
         subject = f"GPU{gpu}" if gpu.isdigit() else gpu
         message = f"lost: {text}"
         return self.finding(Verdict.FAIL, subject, message, measured="lost", expected="every listed GPU answers")
+
+
+class GpuReadable(PerGpuCheck):
+    """The driver answers every question about a GPU, if only with "not applicable"."""
+
+    id = "gpu.readable"
+    title = "Every value can be read"
+    why = "A GPU that is dying answers some questions and returns an error for the others."
+    source = "nvidia-smi: [Unknown Error], [GPU requires reset]; NVML return codes"
+    remedy = "Reboot once; if it repeats, replace the host."
+    fault_class = FaultClass.REBOOT_ONCE
+    needs_profile = False
+
+    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
+        bad = list(_faults(gpu))
+        if not bad:
+            return None
+        message = f"the driver returns an error for {listed(f'{name} ({value.text})' for name, value in bad)}"
+        measured = counted(len(bad), "error")
+        return self.finding(Verdict.FAIL, gpu.label, message, measured=measured, expected="no error")
+
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
+        return f"no error in any value of {counted(len(gpus), 'GPU')}"
+
+
+def _faults(part: object, prefix: str = "") -> Iterator[tuple[str, Missing]]:
+    """Every field, nested ones too, that the driver answered with an error."""
+    for name, value in vars(part).items():
+        if isinstance(value, Missing):
+            if value.reason is Reason.FAULT:
+                yield f"{prefix}{name}", value
+        elif is_dataclass(value):
+            yield from _faults(value, f"{prefix}{name}.")
 
 
 class GpuPciBus(Check):

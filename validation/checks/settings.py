@@ -270,16 +270,19 @@ class Firmware(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         gpus = facts.need(GpuInventory).gpus
+        if not gpus:
+            yield self.finding(Verdict.UNKNOWN, "host", "no GPU answered, so none was looked at")
+            return
+        unread = [self.missing(gpu.label, "VBIOS", gpu.vbios) for gpu in gpus if isinstance(gpu.vbios, Missing)]
         versions = {
             "VBIOS": {str(gpu.vbios) for gpu in gpus if not isinstance(gpu.vbios, Missing)},
             "GSP firmware": {str(gpu.gsp_firmware) for gpu in gpus if not isinstance(gpu.gsp_firmware, Missing)},
         }
         mixed = [(what, sorted(found)) for what, found in versions.items() if len(found) > 1]
+        yield from unread
         for what, found in mixed:
             message = f"{len(found)} versions of {what}: {listed(found)}"
             yield self.finding(Verdict.WARN, "host", message, measured=listed(found), expected=f"one {what}")
-        if not versions["VBIOS"]:
-            yield self.finding(Verdict.UNKNOWN, "host", "no GPU tells its VBIOS version")
-        elif not mixed:
+        if not unread and not mixed:
             text = ", ".join(f"{what} {next(iter(found))}" for what, found in versions.items() if found)
             yield self.finding(Verdict.PASS, "host", f"{text} on {counted(len(gpus), 'GPU')}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus
-from validation.facts.gpu import DriverFault, GpuInventory
+from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
+from validation.facts.gpu import DriverFault, Ecc, GpuInventory
 from validation.facts.host import PciBus, PciDevice
 from validation.facts.missing import Missing, Reason
 
@@ -70,6 +70,14 @@ ROWS = [
         ["FAIL 0000:34:00.0: lost: GPU is lost"],
     ),
     (GpuLost, "p5.48xlarge", lambda h: h.drop(GpuInventory), ["UNKNOWN host: could not look: tool: not found"]),
+    (GpuReadable, "p5.48xlarge", lambda h: h, ["PASS host: no error in any value of 8 GPUs"]),
+    (
+        GpuReadable,
+        "p5.48xlarge",
+        lambda h: h.gpu(1, memory_used_mib=LOST, ecc=Ecc(LOST)),
+        ["FAIL GPU1: the driver returns an error for memory_used_mib (GPU is lost), ecc.enabled (GPU is lost)"],
+    ),
+    (GpuReadable, "p5.48xlarge", lambda h: h.drop(GpuInventory), ["UNKNOWN host: could not look: tool: not found"]),
     (GpuPciBus, "p5.48xlarge", lambda h: h, ["PASS host: the driver holds all 8 GPUs of the PCI bus"]),
     (
         GpuPciBus,

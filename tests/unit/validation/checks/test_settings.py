@@ -199,7 +199,7 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         lambda h: h.gpu(6, vbios="96.00.74.00.01"),
         ["WARN host: 2 versions of VBIOS: 96.00.74.00.01, 96.00.89.00.01"],
     ),
-    (Firmware, "p5.48xlarge", lambda h: h.every(vbios=NONE), ["UNKNOWN host: no GPU tells its VBIOS version"]),
+    (Firmware, "p5.48xlarge", lambda h: h.gpu(0, vbios=NONE), ["UNKNOWN GPU0: VBIOS: not applicable (N/A)"]),
     (Firmware, "p5.48xlarge", lambda h: h.drop(GpuInventory), GONE),
 ]
 
