@@ -117,11 +117,14 @@ class Host:
         return self.gpus.index(gpu)
 
     def pair(self, first: Gpu, second: Gpu) -> str:
-        """The cell of ``topo -m``: fewer NVLinks are bonded where links are down."""
+        """The cell of ``topo -m`` in the row of ``first``: the driver counts the links of that GPU that are up.
+
+        Behind a switch the two directions of a pair differ where only one of the GPUs has lost links.
+        """
         cell = self.machine.pair(first.slot, second.slot)
         if not cell.startswith("NV"):
             return cell
-        bonded = min(_bonded(self.machine, first, second), _bonded(self.machine, second, first))
+        bonded = _bonded(self.machine, first, second)
         return f"NV{bonded}" if bonded else self.pcie_pair(first, second)
 
     def pcie_pair(self, first: Gpu, second: Gpu) -> str:

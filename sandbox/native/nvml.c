@@ -6,7 +6,8 @@
  *   nvml.init     return code of nvmlInit (18 library mismatch, 9 driver not loaded)    nvml.hang  1: never returns
  *   driver.version  nvml.version  cuda.driver (13000)  gpu.count
  *   gpu.N.error   return code for the handle (15 lost)
- *   name uuid serial vbios gsp part minor board_id module_id brand arch compute virtualization
+ *   name uuid serial vbios gsp part gpu_part minor board_id module_id brand arch compute virtualization
+ *   inforom.{image,oem,ecc,power}
  *   pci.bus_id pci.device_id pci.subsystem (hex)    memory.total memory.reserved memory.used bar1.total (bytes)
  *   ecc.current ecc.pending ecc.{volatile,aggregate}.{corrected,uncorrected}[.dram|.sram] ecc.sram_threshold
  *   remap.{corrected,uncorrected,pending,failure,banks}    retired.{single,double,pending}
@@ -14,12 +15,12 @@
  *   power.{usage,average,limit,default,min,max} (mW)    clock.{graphics,sm,memory,video}[.max]    pstate
  *   throttle (mask)    pcie.{gen,gen.max,width,width.max,replay}    mig.{current,pending} persistence compute_mode
  *   nvlink.count nvlink.version nvlink.rate_mbps nvlink.L.active nvlink.L.remote (bus id) nvlink.L.remote_type
- *   topology.M p2p.M p2p_nvlink.M (NVML's numbers)    numa cpus (kernel list)    recovery
+ *   topology.M p2p.M p2p_nvlink.M (NVML's numbers)    cpus nodes (kernel lists)    memory.numa    recovery
  *   fabric.{state,status,clique,uuid,health,summary}
  *
  * Struct layouts are those that NVIDIA publishes with its Python binding (nvidia-ml-py). The library's parts: this file
  * (library and devices), nvml_health.c (memory errors, temperatures, clocks), nvml_links.c (NVLink, topology, fabric),
- * nvml_fields.c (field values).
+ * nvml_fields.c (field values), nvml_smi.c (what only nvidia-smi asks for).
  */
 #include "nvml.h"
 
@@ -246,23 +247,25 @@ Return nvmlDeviceGetBAR1MemoryInfo(Device device, struct memory *memory) {
 
 /* ---- CPU affinity ---- */
 
-Return nvmlDeviceGetCpuAffinity(Device device, unsigned size, unsigned long *set) {
-    const char *text = NULL;
-    Return code = nvml_text_of(device, "cpus", &text);
-    if (code) return code;
+Return nvml_bits_of(const char *text, unsigned size, unsigned long *set) {
     memset(set, 0, size * sizeof *set);
     while (*text) {
         char *end;
         unsigned long first = strtoul(text, &end, 10), last = first;
         if (*end == '-') last = strtoul(end + 1, &end, 10);
-        for (unsigned long cpu = first; cpu <= last; cpu++) {
-            if (cpu / 64 >= size) return INSUFFICIENT_SIZE;
-            set[cpu / 64] |= 1UL << cpu % 64;
+        for (unsigned long bit = first; bit <= last; bit++) {
+            if (bit / 64 >= size) return INSUFFICIENT_SIZE;
+            set[bit / 64] |= 1UL << bit % 64;
         }
         text = *end == ',' ? end + 1 : end;
         if (*end && *end != ',') break;
     }
     return SUCCESS;
+}
+Return nvmlDeviceGetCpuAffinity(Device device, unsigned size, unsigned long *set) {
+    const char *text = NULL;
+    Return code = nvml_text_of(device, "cpus", &text);
+    return code ? code : nvml_bits_of(text, size, set);
 }
 
 /* ---- processes ---- */

@@ -34,6 +34,9 @@ Return nvml_number_of(Device device, const char *name, long long *value);
 Return nvml_unsigned_of(Device device, const char *name, unsigned *value);
 Return nvml_copy_of(Device device, const char *name, char *buffer, unsigned size);
 
+/* The bits of a kernel list ("0-3,8"); INSUFFICIENT_SIZE where `size` words do not hold them. */
+Return nvml_bits_of(const char *text, unsigned size, unsigned long *set);
+
 /* Write "<prefix>.<index><suffix>" into key and return it. */
 const char *nvml_indexed(char *key, size_t size, const char *prefix, unsigned index, const char *suffix);
 
@@ -43,6 +46,9 @@ struct pci_info {
     char bus_id[32];
 };
 Return nvml_fill_pci(const char *bus_id, struct pci_info *info);
+
+/* How many active NVLinks of a device end at a switch. */
+Return nvml_switch_links(Device device, unsigned *count);
 
 #pragma GCC visibility pop
 

@@ -30,21 +30,28 @@ static const struct { uint32_t id; const char *name; unsigned type; } fields[] =
     {195, "tlimit.memory", VALUE_SIGNED}, {196, "tlimit.gpu", VALUE_SIGNED}, {230, "recovery", VALUE_UNSIGNED},
 };
 
-/* The link that an NVLink field speaks of, or -1 where the field is not of one link. */
+/* The link that an NVLink field speaks of, or -1 where the field is not of one link. 161 to 166 name it in their scope:
+ * ERROR_DL_REPLAY, _RECOVERY, _CRC, GET_SPEED, GET_STATE, GET_VERSION. */
 static int link_of_field(const struct field *field) {
     if (field->id >= 84 && field->id <= 89) return (int)field->id - 84;     /* SPEED_MBPS_L0..L5 */
     if (field->id >= 132 && field->id <= 137) return (int)field->id - 126;  /* SPEED_MBPS_L6..L11 */
-    return field->id >= 164 && field->id <= 166 ? (int)field->scope : -1;   /* GET_SPEED, GET_STATE, GET_VERSION */
+    return field->id >= 161 && field->id <= 166 ? (int)field->scope : -1;
 }
 
 static int link_field(Device device, struct field *field, unsigned link) {
     unsigned value = 0;
     Return code = nvmlDeviceGetNvLinkState(device, link, &value);
     if (code == SUCCESS && field->id == 166) code = nvml_unsigned_of(device, "nvlink.version", &value);
+    else if (code == SUCCESS && field->id >= 161 && field->id <= 163) value = 0; /* no link has counted an error */
     else if (code == SUCCESS && field->id != 165 && value) code = nvml_unsigned_of(device, "nvlink.rate_mbps", &value);
     field->type = VALUE_UNSIGNED;
     field->value.number = value;
     return code;
+}
+
+static int switch_field(Device device, struct field *field) {
+    field->type = VALUE_UNSIGNED;
+    return nvml_switch_links(device, &field->value.number);
 }
 
 static int plain_field(Device device, struct field *field) {
@@ -67,7 +74,9 @@ Return nvmlDeviceGetFieldValues(Device device, int count, struct field *values) 
     for (int i = 0; i < count; i++) {
         int link = link_of_field(&values[i]);
         values[i].value.large = 0;
-        values[i].code = link < 0 ? plain_field(device, &values[i]) : link_field(device, &values[i], (unsigned)link);
+        if (values[i].id == 147) values[i].code = switch_field(device, &values[i]);
+        else if (link >= 0) values[i].code = link_field(device, &values[i], (unsigned)link);
+        else values[i].code = plain_field(device, &values[i]);
     }
     return SUCCESS;
 }

@@ -7,12 +7,14 @@
 
 /* ---- NVLink, topology, fabric ---- */
 
+enum { LINKS_MAX = 18, REMOTE_SWITCH = 2 }; /* nvidia-smi asks every board for 18 links and stops at another error */
+
 static Return link_of(Device device, unsigned link, const char *suffix, unsigned *value) {
     char key[48];
     unsigned links = 0;
     Return code = nvml_unsigned_of(device, "nvlink.count", &links);
     if (code) return code;
-    if (link >= links) return INVALID_ARGUMENT;
+    if (link >= links) return link < LINKS_MAX ? NOT_SUPPORTED : INVALID_ARGUMENT;
     return nvml_unsigned_of(device, nvml_indexed(key, sizeof key, "nvlink", link, suffix), value);
 }
 Return nvmlDeviceGetNvLinkState(Device device, unsigned link, unsigned *active) {
@@ -43,8 +45,19 @@ Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, unsigned link, struct 
     unsigned active = 0;
     Return code = link_of(device, link, ".active", &active);
     memset(info, 0, sizeof *info);
+    if (code == SUCCESS && !active) code = NOT_SUPPORTED; /* nobody is known at the other end */
     if (code == SUCCESS) code = nvml_text_of(device, nvml_indexed(key, sizeof key, "nvlink", link, ".remote"), &text);
     return code ? code : nvml_fill_pci(text, info);
+}
+
+Return nvml_switch_links(Device device, unsigned *count) {
+    unsigned links = 0, active = 0, kind = 0;
+    Return code = nvml_unsigned_of(device, "nvlink.count", &links);
+    *count = 0;
+    for (unsigned link = 0; code == SUCCESS && link < links; link++)
+        *count += link_of(device, link, ".active", &active) == SUCCESS && active &&
+                  link_of(device, link, ".remote_type", &kind) == SUCCESS && kind == REMOTE_SWITCH;
+    return code;
 }
 
 Return nvmlDeviceGetTopologyCommonAncestor(Device first, Device second, unsigned *level) {

@@ -42,7 +42,8 @@ def cpus_of(host: Host, gpu: Gpu) -> str:
     return f"0-{last}"
 
 
-def _numa_cell(host: Host, gpu: Gpu) -> str:
+def nodes_of(host: Host, gpu: Gpu) -> str:
+    """The NUMA nodes near a GPU as a kernel list; all of them where the platform does not expose the node."""
     if gpu.numa is not None:
         return str(gpu.numa)
     last = len(host.machine.numa.cpus) - 1
@@ -86,7 +87,7 @@ def topology(host: Host) -> str:
     for label, gpu in zip(gpus, host.gpus, strict=True):
         cells = [" X " if other is gpu else host.pair(gpu, other) for other in host.gpus]
         cells += [_gpu_nic(host, gpu, nic) for nic in host.efa]
-        lines.append("\t".join([label, *cells, cpus_of(host, gpu), _numa_cell(host, gpu), "", "N/A"]))
+        lines.append("\t".join([label, *cells, cpus_of(host, gpu), nodes_of(host, gpu), "", "N/A"]))
     for label, nic in zip(nics, host.efa, strict=True):
         cells = [_gpu_nic(host, gpu, nic) for gpu in host.gpus]
         cells += [_nic_nic(host, nic, other) for other in host.efa]
@@ -100,7 +101,8 @@ def topology(host: Host) -> str:
 
 def p2p_status(host: Host, first: Gpu, second: Gpu) -> str:
     """``OK`` or why not: two GPUs whose every common NVLink is down still meet over PCIe, but not for P2P."""
-    if host.machine.pair(first.slot, second.slot).startswith("NV") and not host.pair(first, second).startswith("NV"):
+    cells = (host.pair(first, second), host.pair(second, first))
+    if host.machine.pair(first.slot, second.slot).startswith("NV") and not all(cell.startswith("NV") for cell in cells):
         return "TNS"
     return host.machine.p2p
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.hosts.render.links import cpus_of, p2p_status
+from sandbox.hosts.render.links import cpus_of, nodes_of, p2p_status
 from sandbox.hosts.state import NVML_GPU_IS_LOST, NVML_LIBRARY_MISMATCH, Gpu, Host, peers_of_links
 
 MIB = 1024 * 1024
@@ -28,6 +28,10 @@ def _identity(index: int, gpu: Gpu, host: Host) -> Keys:
         "module_id": gpu.module,
         "board_id": int(gpu.address[5:7] + gpu.address[8:10], 16),
         "part": board.board_part,
+        "gpu_part": board.gpu_part,
+        "inforom.image": board.inforom.image,
+        "inforom.oem": board.inforom.oem,
+        "inforom.ecc": board.inforom.ecc,
         "vbios": board.vbios,
         "brand": BRANDS[board.brand],
         "arch": ARCHITECTURES[board.architecture],
@@ -40,6 +44,7 @@ def _identity(index: int, gpu: Gpu, host: Host) -> Keys:
         "compute_mode": 0,
         "pstate": board.pstate,
         "cpus": cpus_of(host, gpu),
+        "nodes": nodes_of(host, gpu),
         "recovery": RECOVERY[gpu.recovery],
         "throttle": gpu.throttle,
     }
