@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import signal
 import time
 from typing import Any, Dict, List
 
@@ -24,6 +25,7 @@ REFUSED = re.compile("operation not permitted|permission denied|insufficient per
 def main(archive: bytes, arguments: List[str]) -> None:
     """Run the probe and leave the process. ``archive`` is the zip it was started from; its digest names the probe."""
     status = 2
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by the caller, it would hide how children ended
     try:
         mode, nonce = arguments[0], arguments[1]
         root = Root(os.environ.get("KILN_ROOT", "/"))

@@ -57,6 +57,15 @@ class Child:
             self.sizes[name] += len(data[:room])
         return bool(data)
 
+    def drain(self, descriptor: int) -> None:
+        """Take what a pipe still holds, at most what fits below the cap: its writer may never stop."""
+        name = self.pipes[descriptor]
+        before = -1
+        while before < self.sizes[name] < self.cap:
+            before = self.sizes[name]
+            if not self.read(descriptor):
+                return
+
     def reap(self) -> None:
         """Note the exit status if the child has exited; never wait."""
         if self.exited is not None:
@@ -64,7 +73,8 @@ class Child:
         try:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:
-            pid, status = self.pid, 0
+            self.exited = time.monotonic()  # somebody else reaped it: how it ended is not known, and not made up
+            return
         if pid:
             self.exited = time.monotonic()
             self.rc = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
@@ -108,7 +118,9 @@ class Child:
         status, _, reason = self.text("status").partition(":")
         if status:
             return status, reason.strip()
-        if self.rc is not None and self.rc < 0:
+        if self.rc is None:
+            return "error", "its exit status was lost"
+        if self.rc < 0:
             return "error", "died of signal %d" % -self.rc
         return "ok", ""
 
@@ -151,6 +163,7 @@ class Pool:
                 child.kill()
             if child.finished:
                 for descriptor in list(child.pipes):
+                    child.drain(descriptor)
                     self._close(child, descriptor)
                 ended[name] = child.result()
                 del self.children[name]

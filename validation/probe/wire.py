@@ -11,9 +11,11 @@ import os
 import select
 from typing import Any, Dict
 
+STALLED_S = 120.0  # longer than the client listens: a connection that takes nothing for so long has no reader
+
 
 class Wire:
-    """Writes to a file descriptor. Raises BrokenPipeError where the client is gone."""
+    """Writes to a file descriptor. Raises BrokenPipeError where the client is gone or takes nothing any more."""
 
     def __init__(self, descriptor: int, nonce: str) -> None:
         self.descriptor = descriptor
@@ -43,5 +45,7 @@ class Wire:
 
     def _send(self, data: bytes) -> None:
         while data:
-            select.select([], [self.descriptor], [])  # a descriptor that is shared may have been made non-blocking
+            # A descriptor that is shared may have been made non-blocking.
+            if not select.select([], [self.descriptor], [], STALLED_S)[1]:
+                raise BrokenPipeError("nothing was read for %g s" % STALLED_S)
             data = data[os.write(self.descriptor, data) :]

@@ -90,6 +90,20 @@ def test_a_tool_that_fails_keeps_its_output_and_exit_status(host: Path) -> None:
     assert "GPU is lost" in item.stdout
 
 
+def test_a_caller_that_ignores_the_end_of_children_hides_no_exit_status(host: Path) -> None:
+    tool(host, "nvidia-smi", "echo half; exit 15")
+    environment = {"PATH": str(host / "bin"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    ignoring = (
+        "import signal, os, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", ignoring, sys.executable, "-m", "validation.probe", "collect", "n0"]
+    result = subprocess.run(command, env=environment, capture_output=True, timeout=30, check=False)
+    transcript = Transcript("n0")
+    transcript.feed(result.stdout)
+    item = transcript.bundle("node").items["topo-m"]
+    assert (item.outcome, item.rc) == (Outcome.OK, 15)
+
+
 def test_a_tool_that_hangs_costs_its_limit_and_nothing_else(host: Path) -> None:
     tool(host, "nvidia-smi", "exec /bin/sleep 60")
     tool(host, "uname", "echo Linux 6.8 x86_64")

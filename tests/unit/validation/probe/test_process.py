@@ -201,3 +201,29 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_an_exit_status_that_was_lost_is_never_taken_for_zero() -> None:
+    """As where SIGCHLD is ignored, which a login program may hand down: the kernel reaps the child and tells nobody."""
+    pool = Pool()
+    pool.start("one", shell("echo half; exit 3"), SENTRY_S, 100)
+    os.waitpid(pool.children["one"].pid, 0)
+    result = finish(pool)["one"]
+    assert (result["outcome"], result["rc"], result["stdout"]) == ("error", None, "half\n")
+    assert result["error"] == "its exit status was lost"
+
+
+def test_a_full_pipe_of_a_child_that_left_a_process_behind_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe holds 1 MiB where pages are of 64 KiB; the poll may come back late, and then finds the grace used up."""
+    monkeypatch.setattr("validation.probe.process.ORPHAN_GRACE_S", -1.0)
+    monkeypatch.setattr("validation.probe.process.READ_SIZE", 4096)
+    pool = Pool()
+    pool.start("one", shell("head -c 50000 /dev/zero; sleep 3 & exit 0"), SENTRY_S, 10**6)
+    time.sleep(0.3)
+    result = finish(pool)["one"]
+    assert (result["outcome"], len(result["stdout"]), result["truncated"]) == ("ok", 50000, False)
+
+
+def test_a_process_left_behind_that_never_stops_writing_is_read_to_the_limit_only() -> None:
+    result = run(shell("yes & sleep 0.2; exit 0"), cap=10**6)
+    assert (result["outcome"], result["truncated"]) == ("ok", True)

@@ -43,6 +43,16 @@ def test_a_reader_that_is_gone_is_a_broken_pipe() -> None:
     os.close(write)
 
 
+def test_a_reader_that_takes_nothing_for_long_is_gone_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("validation.probe.wire.STALLED_S", 0.1)
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with pytest.raises(BrokenPipeError, match="nothing was read"):
+        Wire(write, "n1").evidence({"name": "big", "stdout": "x" * 3_000_000})
+    os.close(read)
+    os.close(write)
+
+
 def test_every_line_is_plain_ascii_on_one_line() -> None:
     read, write = os.pipe()
     Wire(write, "n1").evidence({"name": "x", "stdout": "ü\n\u2028\x00\ud800"})
