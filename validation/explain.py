@@ -21,7 +21,7 @@ from profiles.models import Expectation, InstanceProfile
 from validation.checks import CHECKS
 from validation.checks.base import Check
 from validation.checks.tools import TOOL_CHECKS
-from validation.facts import driver_fault, inventory_view
+from validation.facts import driver_fault, inventory_view, nvml
 from validation.facts.gpu import DriverFault, GpuInventory
 from validation.facts.missing import ABSENT, Missing
 from validation.facts.smi_list import GpuList, SmiTable
@@ -134,7 +134,7 @@ def _read(text: str, kind: Kind) -> tuple[tuple[object, ...], tuple[Finding, ...
     """The facts of the text, the driver's own words of failure among them, and what is wrong with the text itself."""
     facts: list[object] = []
     findings: list[Finding] = []
-    fault = None if kind.name == "kernel-log" else driver_fault.first(text, kind.name)
+    fault = _fault(text, kind)
     try:
         fact = kind.parse(text)
     except ParseError as error:
@@ -154,6 +154,18 @@ def _read(text: str, kind: Kind) -> tuple[tuple[object, ...], tuple[Finding, ...
             for subject, verdict, message, remedy in inventory_view.unread(inventory)
         ]
     return tuple(facts), tuple(findings)
+
+
+def _fault(text: str, kind: Kind) -> DriverFault | None:
+    """The driver's own word that it cannot work. A kernel log tells of the past, so its lines are judged as such."""
+    if kind.name == "kernel-log":
+        return None
+    if kind.name == "nvml":
+        try:
+            return nvml.fault(text)
+        except ParseError:
+            return None
+    return driver_fault.first(text, kind.name)
 
 
 def _unfolded(fact: object) -> list[object]:

@@ -53,7 +53,8 @@ class NvlinkAlone(Check):
             return None
         up = sum(link.active is True for link in links)
         down = [link.index for link in links if link.active is False]
-        what = f"links {listed(down)} are down" if up else "all NVLinks are down"
+        some = f"link {down[0]} is down" if len(down) == 1 else f"links {listed(down)} are down"
+        what = some if up else "all NVLinks are down"
         message = f"{what}; every {gpu.name} on a baseboard has all of its links wired"
         if several:
             return self.finding(Verdict.FAIL, gpu.label, message, measured=f"{up} active NVLinks")

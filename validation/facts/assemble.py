@@ -113,9 +113,11 @@ def _item(bundle: Bundle, name: str) -> Item:
 
 
 def _said(item: Item) -> str:
-    """The last words of a tool that failed, on one line."""
+    """Why a tool failed, on one line: where the driver names a fault that line, else its last words."""
+    fault = driver_fault.first(f"{item.stdout[:4096]}\n{item.stderr}", item.name)
     text = (item.error or item.stderr or item.stdout).strip()
-    return text.splitlines()[-1][:200] if text else "it said nothing"
+    last = text.splitlines()[-1][:200] if text else "it said nothing"
+    return fault.text[:200] if fault and not item.error else last
 
 
 def _text(bundle: Bundle, name: str, *, any_status: bool = False) -> str:

@@ -66,6 +66,7 @@ def _versions(inventory: GpuInventory) -> bool:
 _SPECIAL: Mapping[str, Callable[[GpuInventory], bool]] = {
     "gpu.count": lambda inventory: inventory.source in _LISTS_ALL and not inventory.omitted,
     "gpu.lost": lambda inventory: bool(inventory.lost) or any(_answers(gpu) for gpu in inventory.gpus),
+    "gpu.readable": lambda inventory: any(_faulty(gpu) for gpu in inventory.gpus),
     "gpu.uuid": lambda inventory: inventory.source in (*_FULL, "nvidia-smi-csv") and _has_uuids(inventory),
     "driver.loaded": _versions,
     "driver.version": _versions,
@@ -120,20 +121,22 @@ def judges_faults(check_id: str, fault: DriverFault) -> bool:
 
 
 def unread(inventory: GpuInventory) -> Iterator[tuple[str, Verdict, str, str]]:
-    """Subject, verdict, message and remedy for fields the driver refused or could not read, whoever would need them.
+    """Subject, verdict, message and remedy for fields the driver refused, whoever would need them.
 
-    A refusal is UNKNOWN, an error in place of a value FAIL. With MIG on, row remapping prints N/A: not looked at.
+    An error in place of a value is gpu.readable's to judge. With MIG on, row remapping prints N/A: not looked at.
     """
     for gpu in inventory.gpus:
         for name, value in _missing(gpu):
             if value.reason is Reason.COULD_NOT_LOOK:
                 yield gpu.label, Verdict.UNKNOWN, f"{name}: {value}", _ROOT_HINT
-            elif value.reason is Reason.FAULT:
-                yield gpu.label, Verdict.FAIL, f"{name}: {value}", "Reboot once; if it repeats, replace the host."
         pending = gpu.remapped_rows.pending
         if gpu.mig_enabled is True and isinstance(pending, Missing) and pending.reason is Reason.NOT_APPLICABLE:
             message = "row remapping cannot be read while MIG is on: its state is not known"
             yield gpu.label, Verdict.UNKNOWN, message, _MIG_HINT
+
+
+def _faulty(gpu: Gpu) -> bool:
+    return any(value.reason is Reason.FAULT for _, value in _missing(gpu))
 
 
 def _missing(value: object, prefix: str = "") -> Iterator[tuple[str, Missing]]:

@@ -58,9 +58,18 @@ def test_a_text_is_recognised_by_its_own_signature(name: str) -> None:
     assert kind.name == name
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "hello world\n", "{}", "a, b, c\n1, 2, 3\n", "GPU prices rise again\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n\n", "hello world\n", "{}", "a, b, c\n1, 2, 3\n", "GPU prices rise again\n", 'NAME="Ubuntu"\nID=ubuntu\n'],
+)
 def test_any_other_text_is_not_recognised(text: str) -> None:
     assert recognise(text) is None
+
+
+def test_a_peer_matrix_of_one_gpu_is_told_by_its_legend() -> None:
+    kind = recognise("\tGPU0\n GPU0\tX\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n")
+    assert kind is not None
+    assert kind.name == "topo-p2p"
 
 
 def test_kinds_of_one_name_have_one_parser_and_title() -> None:
