@@ -27,6 +27,8 @@ COMMANDS = {
     "plan": "What a stack would create, and what is wrong with its settings.",
     "validate": "Judge hosts that already exist, without a cloud.",
     "check": "Judge a captured evidence bundle.",
+    "baseline": "Draft a profile from a host believed good.",
+    "units": "The GPUs that were rejected for their hardware, and forgetting one.",
     "explain": "Say what the output of a GPU tool means.",
     "report": "Write a JSON report in another format.",
     "sandbox": "An embedded cloud with simulated GPU hosts.",

@@ -37,6 +37,7 @@ COUNT = 2
 VICTIM = "node-1"
 FAULT = "nvlink-down"
 EXIT_INTERRUPTED = 130
+IDLE_HOURS = 0.5  # after which a sandbox whose demo was killed ends by itself
 
 
 class DemoError(KilnError):
@@ -63,7 +64,7 @@ class Demo:
             "This is a simulator: the cloud and the GPU hosts are not real. The Pulumi engine, SSH and the checks are."
         )
         with self._step("start the sandbox"):
-            self.sandbox.start()
+            self.sandbox.start(idle_hours=IDLE_HOURS)
             engine = self.engine = sandbox_project.create(self.home, self.sandbox)
         with self._step(f"make the stack: {COUNT} x {INSTANCE_TYPE}"):
             settings = {"instanceType": INSTANCE_TYPE, "count": str(COUNT), "owner": "demo"}

@@ -46,7 +46,11 @@ def command() -> None:
 
 @command.command()
 @_home
-@click.option("--idle-hours", type=click.FloatRange(min=0, min_open=True), help="End by itself after so long unused.")
+@click.option(
+    "--idle-hours",
+    type=click.FloatRange(min=0, min_open=True),
+    help="End by itself after so long unused (4 otherwise).",
+)
 def start(home: Path | None, idle_hours: float | None) -> int:
     """Start it; one that runs already is left as it is."""
     endpoint = Sandbox(home).start(idle_hours=idle_hours)

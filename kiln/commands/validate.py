@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -16,9 +17,12 @@ import click
 from kiln import inventory
 from kiln.output import Outputs, report_options
 from kiln.progress import progress
+from kiln.user_profiles import profiles_option
 from profiles import catalog
 from profiles.errors import ConfigError, Problem
+from validation import unit_memory
 from validation.runner import Options, Target, validate
+from validation.unit_file import of_setting
 
 EXIT_INTERRUPTED = 130
 
@@ -39,8 +43,10 @@ EXIT_INTERRUPTED = 130
     "--keep-evidence", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="For kiln check."
 )
 @click.option("--accept-new", is_flag=True, help="Take whatever key answers, where the inventory has no hostKey.")
+@click.option("--bad-units", default="", metavar="FILE|none", help="Where GPUs rejected for their hardware are kept.")
+@profiles_option
 @report_options
-def command(hosts: Path, profile: str | None, accept_new: bool, **options: Any) -> int:
+def command(hosts: Path, profile: str | None, accept_new: bool, bad_units: str, **options: Any) -> int:
     """Judge the hosts of an inventory over SSH and exit with the verdict: 0 healthy, 1 FAIL, 3 UNKNOWN.
 
     The inventory has `hosts:`, a list with name, address, instanceType, user, privateKeyFile and hostKey each, and
@@ -50,6 +56,8 @@ def command(hosts: Path, profile: str | None, accept_new: bool, **options: Any) 
     targets = inventory.load(hosts, accept_new=accept_new)
     if profile is not None:
         targets = tuple(_as_type(target, profile) for target in targets)
+    memory = of_setting(bad_units, {key: value for key, value in os.environ.items() if key == "XDG_STATE_HOME"})
+    targets = unit_memory.informed(targets, memory)
     choice = Options(
         burn_in=options["burn_in"],
         deadline_s=options["deadline_s"],
@@ -59,6 +67,7 @@ def command(hosts: Path, profile: str | None, accept_new: bool, **options: Any) 
     cancel = threading.Event()
     with _cancelling(cancel), progress() as shown:
         report = validate(targets, choice, progress=shown, cancel=cancel)
+    report = unit_memory.remembered(report, memory)
     code = outputs.deliver(replace(report, title=report.title or hosts.stem))
     return EXIT_INTERRUPTED if cancel.is_set() else code
 

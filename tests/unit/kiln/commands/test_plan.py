@@ -78,6 +78,32 @@ def test_everything_wrong_is_told_at_once_and_is_2(
     assert "nonsense: found a key that does not exist" in captured.err
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kiln:instanceType": "p99.bogus"}, "instanceType: found 'p99.bogus'"),
+        ({"kiln:count": "-1"}, "count: found -1"),
+        ({"kiln:rootVolume": '{"sizeGib": -1}'}, "rootVolume.sizeGib: found -1"),
+        ({"kiln:rootVolume": '{"sizeGib": 10, "iops": 16000}'}, "rootVolume.iops: found 16000"),
+        ({"kiln:rootVolume": '{"size": 10}'}, "rootVolume.size: found a key that does not exist"),
+        ({"kiln:instanceType": "g5.xlarge", "kiln:efaCount": "1"}, "efaCount: found 1"),
+        ({"kiln:efaCount": "many"}, "efaCount: found 'many'; expected a whole number"),
+        ({"kiln:softwareProfile": "bogus"}, "softwareProfile: found 'bogus'"),
+        ({"kiln:image": "bogus"}, "image: found 'bogus'"),
+        ({"kiln:provider": "static"}, "inventory: found"),
+        ({"kiln:provider": "azure"}, "provider: found 'azure'; expected one of aws, static"),
+    ],
+)
+def test_a_wrong_setting_is_one_line_by_its_path(
+    settings: dict[str, str], changes: dict[str, str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.update({**AWS, **changes})
+    assert main(["plan", "dev"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert f"\n  - {message}" in captured.err
+
+
 def test_a_program_of_someone_else_has_no_plan_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
