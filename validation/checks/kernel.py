@@ -46,11 +46,21 @@ class KernelCheck(Check):
     def clean(self, log: KernelLog, what: str) -> Finding:
         return self.finding(Verdict.PASS, "host", f"no {what} in {counted(log.lines, 'line')} of the kernel log")
 
-    def empty(self, log: KernelLog) -> Finding | None:
-        if log.lines:
-            return None
+    def unfinished(self, log: KernelLog) -> Finding | None:
+        """Why a log without an event is no clean log; None where it is one."""
+        return unfinished(self, log)
+
+
+def unfinished(check: Check, log: KernelLog) -> Finding | None:
+    """The UNKNOWN of a log that is empty or no longer begins at boot; None for one that is there whole."""
+    if not log.lines:
         remedy = "Read the kernel log as root; a host that just booted has hundreds of lines."
-        return self.finding(Verdict.UNKNOWN, "host", "the kernel log is empty: nothing was looked at", remedy=remedy)
+        return check.finding(Verdict.UNKNOWN, "host", "the kernel log is empty: nothing was looked at", remedy=remedy)
+    if not log.from_boot:
+        message = "could not look: the kernel log no longer begins at boot, so what was said first is lost"
+        remedy = "Reboot and validate again; keep the journal (Storage=persistent), or raise the kernel's log_buf_len."
+        return check.finding(Verdict.UNKNOWN, "host", message, remedy=remedy, evidence="kernel-log")
+    return None
 
 
 class KernelXid(KernelCheck):
@@ -74,7 +84,7 @@ class KernelXid(KernelCheck):
             for group in _grouped(events)
             if (finding := self._judged(group, labels, _xid_decision(group[0]))) is not None
         ]
-        unfinished = self.empty(log)
+        unfinished = self.unfinished(log)
         if unfinished is not None:
             yield unfinished
         yield from found
@@ -115,17 +125,16 @@ class KernelSxid(KernelXid):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = self.log(facts)
         events = [event for event in log.events if event.kind == "sxid" and event.code is not None]
-        unfinished = self.empty(log)
+        unfinished = self.unfinished(log)
         if unfinished is not None:
             yield unfinished
-            return
         found = [
             finding
             for group in _grouped(events)
             if (finding := self._judged(group, {}, _sxid_decision(group), "SXid")) is not None
         ]
         yield from found
-        if not found:
+        if unfinished is None and not found:
             yield self.clean(log, "SXid of concern")
 
 
@@ -142,10 +151,9 @@ class FallenOffBus(KernelCheck):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = self.log(facts)
         events = [event for event in log.events if event.kind == "fallen-off-bus"]
-        unfinished = self.empty(log)
+        unfinished = self.unfinished(log)
         if unfinished is not None:
             yield unfinished
-            return
         labels = _labels(facts)
         for group in _grouped(events):
             event = group[0]
@@ -157,7 +165,7 @@ class FallenOffBus(KernelCheck):
                 expected="on the bus since boot",
                 evidence="kernel-log",
             )
-        if not events:
+        if unfinished is None and not events:
             yield self.clean(log, "GPU off the bus")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from profiles.models import Expectation
 from validation.checks.base import Check
+from validation.checks.kernel import unfinished
 from validation.checks.wording import counted
 from validation.facts.host import KernelEvent, KernelLog
 from validation.facts.store import Facts
@@ -38,7 +39,7 @@ class PcieLimited(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = facts.need(KernelLog)
         found = list(self._limited(log))
-        yield from found or [_clean(self, log, "network card below its PCIe width")]
+        yield from _whole(self, log, found, "network card below its PCIe width")
 
     def _limited(self, log: KernelLog) -> Iterable[Finding]:
         for event in log.events:
@@ -56,12 +57,14 @@ class PcieLimited(Check):
                 yield self.finding(Verdict.WARN, match["device"], message, measured=now, expected=could, remedy=remedy)
 
 
-def _clean(check: Check, log: KernelLog, what: str) -> Finding:
-    """Nothing found: good, if there was a log to look at."""
-    if not log.lines:
-        remedy = "Read the kernel log as root; a host that just booted has hundreds of lines."
-        return check.finding(Verdict.UNKNOWN, "host", "the kernel log is empty: nothing was looked at", remedy=remedy)
-    return check.finding(Verdict.PASS, "host", f"no {what} in {counted(log.lines, 'line')} of the kernel log")
+def _whole(check: Check, log: KernelLog, found: list[Finding], what: str) -> Iterable[Finding]:
+    """What was found, and that nothing was: good, if there was a whole log to look at."""
+    doubt = unfinished(check, log)
+    if doubt is not None:
+        yield doubt
+    yield from found
+    if doubt is None and not found:
+        yield check.finding(Verdict.PASS, "host", f"no {what} in {counted(log.lines, 'line')} of the kernel log")
 
 
 # What each kind of line means for a host that nobody has used yet.
@@ -121,7 +124,7 @@ class KernelEvents(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = facts.need(KernelLog)
         found = list(self._events(log))
-        yield from found or [_clean(self, log, "other message of concern")]
+        yield from _whole(self, log, found, "other message of concern")
 
     def _events(self, log: KernelLog) -> Iterable[Finding]:
         groups: dict[tuple[str, str | None, bool], list[KernelEvent]] = {}

@@ -261,7 +261,7 @@ RULES: Mapping[type, Rule] = {
     P2pMatrix: p2p_matrix,
     NumaMap: _parsed("sysfs-numa", sysfs.parse_numa),
     PciBus: pci_bus,
-    KernelLog: _parsed("kernel-log", kernel_log.parse),
+    KernelLog: _parsed("kernel-log", kernel_log.parse_whole),
     Unit: _parsed("fabricmanager", systemctl.parse),
     EfaNics: efa_nics,
     EfaModule: efa_module,

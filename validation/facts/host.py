@@ -56,10 +56,14 @@ class KernelEvent:
 
 @dataclass(frozen=True)
 class KernelLog:
-    """The kernel log since boot: its events, and how many lines were read. Zero lines read is not a clean log."""
+    """The kernel log since boot: its events, and how many lines were read. Zero lines read is not a clean log.
+
+    ``from_boot`` is false where the first lines are no longer there: what was said early cannot be seen.
+    """
 
     events: tuple[KernelEvent, ...]
     lines: int
+    from_boot: bool = True
 
 
 @dataclass(frozen=True)

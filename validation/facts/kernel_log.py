@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from profiles.errors import ParseError
 from validation.facts.host import KernelEvent, KernelLog
@@ -56,6 +57,10 @@ _HARMLESS = re.compile(
     r"GPU Board Serial|RPC buffer|RPC history|RPC event history",
     re.I,
 )
+# How a log begins: at second 0 of the kernel's clock, or, without clock, with the kernel's name among the first lines.
+_AT_ZERO = re.compile(r"^(?:<\d+>)?\[ *0\.0{3,}\]")
+_BOOT = re.compile(r"\bLinux version \d|\bBooting Linux on physical CPU")
+_BOOT_LINES = 10
 _TABLE = re.compile(r"^NVRM:\s+-?\d+\s+\d+\s+\S+\s+0x")
 
 
@@ -78,6 +83,16 @@ def parse(text: str) -> KernelLog:
         first = text.strip().splitlines()[0][:120]
         raise ParseError(TOOL, 1, f"no line has the kernel's clock or means anything: {first!r}")
     return KernelLog(tuple(events), count)
+
+
+def parse_whole(text: str) -> KernelLog:
+    """As :func:`parse`, for the log of a host rather than a piece of one: it says whether it begins at boot.
+
+    The kernel's buffer is a ring, and a journal has its limits: what was said first is lost first.
+    """
+    first = [line for line in lines(text[:8192]) if line.strip() and not line.startswith("-- ")][:_BOOT_LINES]
+    from_boot = any(_BOOT.search(line) for line in first) or any(_AT_ZERO.match(line) for line in first[:1])
+    return replace(parse(text), from_boot=from_boot)
 
 
 def _event(number: int, line: str) -> KernelEvent | None:

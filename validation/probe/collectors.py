@@ -5,6 +5,7 @@ All entries run at once. A new item is one line here and a parser in validation/
 
 import json
 import os
+import re
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from validation.probe import files
@@ -20,6 +21,7 @@ LOG_S = 30.0
 # Without persistence mode the first open initialises every GPU, some seconds each; the others wait on its lock.
 GPU_S = 45.0
 TOOL_FOLDERS = ("usr/sbin", "sbin", "opt/amazon/efa/bin", "usr/local/cuda/bin")
+KERNEL_LOGS = ("dmesg", "journalctl -k -b --no-pager")
 FABRIC_MANAGER = "systemctl show nvidia-fabricmanager -p Id,LoadState,ActiveState,SubState,UnitFileState"
 
 # One way to gather an item: what a person would type, and the task.
@@ -27,13 +29,17 @@ Way = Tuple[str, Task]
 
 
 class Collector(NamedTuple):
-    """``ways`` are tried in turn; ``cap`` bounds each stream, in bytes; ``is_file`` items have no exit status."""
+    """``ways`` are tried in turn; ``cap`` bounds each stream, in bytes; ``is_file`` items have no exit status.
+
+    ``whole`` says of a text whether it is all there is: where it is not, the next way may know more.
+    """
 
     name: str
     ways: Sequence[Way]
     timeout_s: float
     cap: int
     is_file: bool = False
+    whole: Callable[[str], bool] = bool
 
 
 def environment(root: Root) -> Dict[str, str]:
@@ -62,7 +68,7 @@ def collectors(root: Root) -> List[Collector]:
         tool("topo-m", "nvidia-smi topo -m", timeout_s=GPU_S),
         tool("topo-p2p-r", "nvidia-smi topo -p2p r", timeout_s=GPU_S),
         tool("nvlink-s", "nvidia-smi nvlink -s", timeout_s=GPU_S),
-        tool("kernel-log", "dmesg", "journalctl -k -b --no-pager", timeout_s=LOG_S, cap=LOG_CAP),
+        tool("kernel-log", *KERNEL_LOGS, timeout_s=LOG_S, cap=LOG_CAP)._replace(whole=begins_at_boot),
         tool("lspci", "lspci -Dnn"),
         tool("fabricmanager", FABRIC_MANAGER),
         tool("fi-info", "fi_info -p efa -t FI_EP_RDM"),
@@ -83,6 +89,12 @@ def collectors(root: Root) -> List[Collector]:
         file("sysfs-numa", "/sys/devices/system/node/node*", files.sysfs_numa(root)),
         file("sysfs-pcie", "/sys/bus/pci/devices/*", files.sysfs_pcie(root)),
     ]
+
+
+def begins_at_boot(log: str) -> bool:
+    """Whether the kernel's ring buffer still holds its first line, or the journal the boot's."""
+    head = log[:4096]
+    return bool(re.match(r"\[ *0\.0{3,}\]", head) or re.search(r"\bLinux version \d|\bBooting Linux on", head))
 
 
 def nvml(write: Callable[[str], None]) -> None:

@@ -78,9 +78,9 @@ def gather(table: List[Collector], wire: Wire, limit_s: float) -> None:
             for name, result in pool.poll().items():
                 collector, attempts = waiting[name], tried[name]
                 attempts.append(_item(collector, len(attempts), result))
-                if not _good(attempts[-1]) and _next_way(pool, collector, len(attempts), begun, limit_s):
+                if not _good(attempts[-1], collector) and _next_way(pool, collector, len(attempts), begun, limit_s):
                     continue
-                wire.evidence(_best(attempts))
+                wire.evidence(_best(attempts, collector))
                 del waiting[name]
     except BrokenPipeError:
         pool.kill()
@@ -105,14 +105,24 @@ def _item(collector: Collector, way: int, result: Dict[str, Any]) -> Dict[str, A
     return item
 
 
-def _good(item: Dict[str, Any]) -> bool:
+def _succeeded(item: Dict[str, Any]) -> bool:
     return item["outcome"] == "ok" and not item["rc"]
 
 
-def _best(attempts: List[Dict[str, Any]]) -> Dict[str, Any]:
-    """The one that succeeded; else what says most: the last that was there at all, else the last."""
+def _good(item: Dict[str, Any], collector: Collector) -> bool:
+    return _succeeded(item) and (len(collector.ways) == 1 or collector.whole(item["stdout"]))
+
+
+def _best(attempts: List[Dict[str, Any]], collector: Collector) -> Dict[str, Any]:
+    """The one that is whole; else the longest that succeeded, the last that was there at all, the last."""
+    whole = [item for item in attempts if _good(item, collector)]
+    if whole:
+        return whole[0]
+    succeeded = [item for item in attempts if _succeeded(item)]
+    if succeeded:
+        return max(succeeded, key=lambda item: len(item["stdout"]))
     there = [item for item in attempts if item["outcome"] != "not-found"]
-    return next((item for item in attempts if _good(item)), (there or attempts)[-1])
+    return (there or attempts)[-1]
 
 
 def burn_in(wire: Wire, level: str) -> None:

@@ -37,6 +37,7 @@ def off_bus(address: str | None) -> KernelEvent:
 
 
 NOTHING = "in 900 lines of the kernel log"
+WRAPPED = ["UNKNOWN host: could not look: the kernel log no longer begins at boot, so what was said first is lost"]
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (KernelXid, "p5.48xlarge", lambda h: h, [f"PASS host: no Xid of concern {NOTHING}"]),
     (
@@ -195,6 +196,27 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         ["UNKNOWN host: the kernel log is empty: nothing was looked at"],
     ),
     (FallenOffBus, "p5.48xlarge", lambda h: h.drop(KernelLog), ["UNKNOWN host: could not look: tool: not found"]),
+    (KernelXid, "p5.48xlarge", lambda h: h.put(KernelLog((), 900, from_boot=False)), WRAPPED),
+    (KernelSxid, "p5.48xlarge", lambda h: h.put(KernelLog((), 900, from_boot=False)), WRAPPED),
+    (FallenOffBus, "p5.48xlarge", lambda h: h.put(KernelLog((), 900, from_boot=False)), WRAPPED),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        lambda h: h.put(KernelLog((xid(79),), 900, from_boot=False)),
+        [*WRAPPED, "FAIL GPU3: Xid 79: GPU no longer answers on PCIe (log line 40)"],
+    ),
+    (
+        KernelSxid,
+        "p5.48xlarge",
+        lambda h: h.put(KernelLog((sxid(11001, fatal=True),), 900, from_boot=False)),
+        [*WRAPPED, "FAIL 0000:cb:00.0: SXid 11001: ingress invalid command; Fatal (log line 12)"],
+    ),
+    (
+        FallenOffBus,
+        "p5.48xlarge",
+        lambda h: h.put(KernelLog((off_bus(GPU3),), 900, from_boot=False)),
+        [*WRAPPED, "FAIL GPU3: fell off the bus (log line 5): NVRM: GPU has fallen off the bus."],
+    ),
 ]
 
 

@@ -27,6 +27,7 @@ def log(*events: KernelEvent) -> Callable[[Host], Host]:
     return lambda h: h.log(*events)
 
 
+WRAPPED = ["UNKNOWN host: could not look: the kernel log no longer begins at boot, so what was said first is lost"]
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         KernelEvents,
@@ -80,6 +81,8 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     ),
     (PcieLimited, "p5.48xlarge", lambda h: h.put(KernelLog((), 0)), EMPTY),
     (PcieLimited, "p5.48xlarge", lambda h: h.drop(KernelLog), GONE),
+    (KernelEvents, "p5.48xlarge", lambda h: h.put(KernelLog((), 900, from_boot=False)), WRAPPED),
+    (PcieLimited, "p5.48xlarge", lambda h: h.put(KernelLog((), 900, from_boot=False)), WRAPPED),
 ]
 
 

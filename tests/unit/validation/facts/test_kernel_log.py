@@ -36,7 +36,11 @@ def test_an_xid_is_read_in_every_shape(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["NVRM: Xid (PCI:0000:66:00): abc, pid=2280636", "NVRM: Xid error: xyz, invalid data", "[ 1.0] Xid 79 in a comment"],
+    [
+        "NVRM: Xid (PCI:0000:66:00): abc, pid=2280636",
+        "NVRM: Xid error: xyz, invalid data",
+        "[ 1.0] Xid 79 in a comment",
+    ],
 )
 def test_what_only_looks_like_an_xid_has_no_number(line: str) -> None:
     assert all(found.code is None for found in kernel_log.parse(line).events)
@@ -124,3 +128,29 @@ def test_lines_are_counted_and_numbered() -> None:
     with pytest.raises(ParseError, match="kernel's clock"):
         kernel_log.parse("bash: dmesg: command not found\n")
     assert log.events[0].line == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[    0.000000] Linux version 6.8.0\n[    1.0] x\n",
+        "[    0.000000] microcode: microcode updated early\n",
+        "<6>[    0.000000] Booting Linux on physical CPU 0x0000000000\n",
+        "-- Journal begins at Mon. --\nNov 30 12:00:01 n kernel: x\nNov 30 12:00:01 n kernel: Linux version 6.8\n",
+    ],
+)
+def test_a_log_that_begins_at_boot_is_known_by_its_first_lines(text: str) -> None:
+    assert kernel_log.parse_whole(text).from_boot
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[  901.100000] audit: late\n[    0.000000] x\n",
+        "[    0.400000] x\n",
+        "Nov 30 12:00:01 node kernel: audit\n",
+        "Nov 30 12:00:01 n kernel: x\n" * 20 + "Nov 30 12:00:01 n kernel: Linux version 6.8.0\n",
+    ],
+)
+def test_a_log_that_has_lost_its_beginning_is_known_too(text: str) -> None:
+    assert not kernel_log.parse_whole(text).from_boot

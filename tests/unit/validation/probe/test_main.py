@@ -76,6 +76,24 @@ def test_the_journal_is_read_where_dmesg_does_not_work(first: str | None, host: 
     assert (item.outcome, item.source, item.stdout) == (Outcome.OK, "journalctl -k -b --no-pager", "kernel: line\n")
 
 
+@pytest.mark.parametrize(
+    ("dmesg", "journal", "source"),
+    [
+        ("[    0.000000] Linux version 6.8", "kernel: Linux version 6.8", "dmesg"),
+        ("[  901.100000] audit: late", "kernel: Linux version 6.8", "journalctl -k -b --no-pager"),
+        ("[  901.100000] audit: late", "-- No entries --", "dmesg"),
+        ("[  901.100000] audit: late", "kernel: audit: somewhat earlier", "journalctl -k -b --no-pager"),
+    ],
+)
+def test_the_journal_is_read_where_the_ring_buffer_has_lost_its_beginning(
+    dmesg: str, journal: str, source: str, host: Path
+) -> None:
+    tool(host, "dmesg", f'echo "{dmesg}"')
+    tool(host, "journalctl", f'echo "{journal}"')
+    item = probe(host).items["kernel-log"]
+    assert (item.outcome, item.source) == (Outcome.OK, source)
+
+
 def test_a_log_nobody_may_read_is_denied_with_the_tools_words(host: Path) -> None:
     tool(host, "dmesg", "echo 'dmesg: read kernel buffer failed: Operation not permitted' >&2; exit 1")
     item = probe(host).items["kernel-log"]
