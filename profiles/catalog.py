@@ -3,12 +3,16 @@
 What belongs to the board and not to the machine (product names, memory, power, clocks) stands once, in
 ``profiles/boards/BOARD.yaml``; a type that names that board takes it over, and may override any key. A type may also
 bring everything itself, so that adding one costs one file.
+
+Profiles of one's own machines are files ``TYPE.yaml`` (``provider: local``) in any one folder, which ``KILN_PROFILES``
+names. They may name the shipped boards; they may not take the name of a shipped type.
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,19 +27,22 @@ from profiles.yamlfile import YamlFile
 M = TypeVar("M", bound=BaseModel)
 PROVIDERS = ("aws", "alicloud")
 UNPINNED = SoftwareProfile(name="unpinned")
+LOCAL = "local"
+VARIABLE = "KILN_PROFILES"
 _HERE = Path(__file__).resolve().parent
 
 
 class Catalog:
-    """A folder with the layout of ``profiles/``. Files are read when asked for, and once."""
+    """A folder with the layout of ``profiles/``, and one with the user's own. Files are read when asked for, once."""
 
-    def __init__(self, folder: Path = _HERE) -> None:
+    def __init__(self, folder: Path = _HERE, own: Path | None = None) -> None:
         self._folder = folder
+        self._own = own
         self._profiles: dict[str, InstanceProfile] = {}
 
     def types(self) -> tuple[str, ...]:
         """The instance types there are, sorted; no file is read."""
-        return tuple(sorted(path.stem for provider in PROVIDERS for path in self._folder.glob(f"{provider}/*.yaml")))
+        return tuple(sorted({*self._shipped(), *self._own_types()}))
 
     def load(self, instance_type: str) -> InstanceProfile | None:
         """The profile of a type; None where the catalogue has none. Raises ProfileError where its file is wrong."""
@@ -69,8 +76,29 @@ class Catalog:
         """The catalogue's names most like an unknown one, best first, at most three."""
         return tuple(difflib.get_close_matches(instance_type, self.types(), n=3, cutoff=0.5))
 
+    def boards(self) -> dict[str, tuple[str, ...]]:
+        """The product names of every board of the catalogue."""
+        read = {path.stem: yamlfile.read(path).data for path in sorted(self._folder.glob("boards/*.yaml"))}
+        return {name: tuple(data["gpu"]["names"]["value"]) for name, data in read.items()}
+
+    def _shipped(self) -> tuple[str, ...]:
+        return tuple(path.stem for provider in PROVIDERS for path in self._folder.glob(f"{provider}/*.yaml"))
+
+    def _own_types(self) -> tuple[str, ...]:
+        if self._own is None:
+            return ()
+        if not self._own.is_dir():
+            raise ConfigError(f"{VARIABLE}: {self._own} is no folder", remedy="name a folder with files TYPE.yaml")
+        return tuple(path.stem for path in self._own.glob("*.yaml"))
+
     def _path(self, instance_type: str) -> Path | None:
-        if instance_type not in self.types():  # also keeps "../x" away from the file system
+        own = instance_type in self._own_types()
+        if own and instance_type in self._shipped():
+            where = f"{self._own}/{instance_type}.yaml"
+            raise ProfileError(f"{where}: the catalogue has a type of this name", remedy="Give yours another name.")
+        if own and self._own is not None:
+            return self._own / f"{instance_type}.yaml"
+        if instance_type not in self._shipped():  # also keeps "../x" away from the file system
             return None
         return next(
             path for provider in PROVIDERS if (path := self._folder / provider / f"{instance_type}.yaml").is_file()
@@ -84,7 +112,7 @@ class Catalog:
         else:
             profile = _validate(InstanceProfile, _merge(source, board), source, board)
         _require_name(source, "instance_type", profile.instance_type, path.stem)
-        _require_name(source, "provider", profile.provider, path.parent.name)
+        _require_name(source, "provider", profile.provider, LOCAL if path.parent == self._own else path.parent.name)
         return profile
 
     def _board(self, source: YamlFile) -> YamlFile | None:
@@ -137,8 +165,9 @@ def _did_you_mean(name: str, names: tuple[str, ...]) -> str:
 
 @functools.cache
 def default() -> Catalog:
-    """The catalogue that ships with Kiln."""
-    return Catalog()
+    """The catalogue that ships with Kiln, with the folder that ``KILN_PROFILES`` names."""
+    own = os.environ.get(VARIABLE)
+    return Catalog(own=Path(own).expanduser() if own else None)
 
 
 def load(instance_type: str) -> InstanceProfile | None:

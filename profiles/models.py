@@ -122,11 +122,16 @@ class BurnIn(Model):
 
 
 class InstanceProfile(Model):
-    """One instance type of one cloud."""
+    """One instance type of one cloud, or of one's own machines (``local``).
+
+    ``reviewed`` is false in a draft that ``kiln baseline record`` wrote: it keeps the gate shut until a person has
+    looked at every value and set it to true.
+    """
 
     schema_: Literal["kiln/profile/v1"] = Field(alias="schema")
-    provider: Literal["aws", "alicloud"]
+    provider: Literal["aws", "alicloud", "local"]
     instance_type: str
+    reviewed: bool = True
     architecture: Literal["x86_64", "arm64"]
     vcpus: Expected[int] | None = None
     memory_gib: Expected[float] | None = None
@@ -177,12 +182,32 @@ class SoftwareProfile(Model):
     date: dt.date | None = None
 
 
+class KnownBad(Model):
+    """A GPU that was rejected for its hardware: where, when (UTC ISO time) and by which check.
+
+    ``here``: this is the host that it was rejected on, so it is no replacement. ``whole_host``: the fault was not one
+    GPU's, so that only most of the same GPUs together mean the same host again.
+    """
+
+    uuid: str
+    serial: str = ""
+    board: str = ""
+    host: str
+    instance_id: str = ""
+    check: str
+    date: str
+    here: bool = False
+    whole_host: bool = False
+
+
 class Expectation(Model):
     """What one host must be: the profile of its type, overridden by what the stack asked for.
 
     ``profile`` is None for a type that the catalogue does not have; every check that needs it is then UNKNOWN.
     ``root`` is the directory below which evidence may have been read: "/" for a real host. ``burn_in`` is the level of
-    the burn-in that was asked for; with "none" the burn-in checks do not apply.
+    the burn-in that was asked for; with "none" the burn-in checks do not apply. ``known_bad`` are the units that must
+    not come back, ``known_bad_gap`` why they could not be read; neither is part of what the host must be, so they are
+    in no digest: a unit rejected elsewhere voids no verdict and no burn-in here.
     """
 
     instance_type: str
@@ -193,6 +218,8 @@ class Expectation(Model):
     persistence: bool = True
     root: str = "/"
     burn_in: Literal["none", "quick", "standard", "soak"] = "none"
+    known_bad: tuple[KnownBad, ...] = Field(default=(), exclude=True)
+    known_bad_gap: str = Field(default="", exclude=True)
 
     def source_of(self, key: str) -> str:
         """The text of a profile source, for findings: ``profile p5.48xlarge (aws-k8s-tester golden, 2026-03-20)``."""

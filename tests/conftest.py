@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,9 @@ def samples() -> Path:
     if folder is None:
         raise FileNotFoundError("no samples: set KILN_SAMPLES, or run beside shared/samples")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a test leaves behind in the user's state (the memory of bad units) is its own, and made only if needed."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{uuid.uuid4().hex}"))

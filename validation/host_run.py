@@ -12,14 +12,14 @@ from typing import Any
 
 from profiles.errors import HostError, KilnError
 from profiles.models import Expectation
-from validation import burnin_reuse, host_findings, judge
+from validation import burnin_reuse, host_findings, judge, unit_memory, units
 from validation.collect import BURN_IN_S, COLLECT_S, burn_in, collect
 from validation.evidence import Bundle, Item, Outcome
 from validation.facts.assemble import assemble
 from validation.facts.host import HostInfo
 from validation.facts.store import Facts
 from validation.remote import Connection, Endpoint, HostKeyError
-from validation.report.model import BurnInRecord, HostReport, Identity, digest
+from validation.report.model import BurnInRecord, GpuUnit, HostReport, Identity, digest
 from validation.target import Surroundings, Target
 from validation.verdict import Finding, Verdict, combine
 from validation.waiting import Waiting
@@ -39,6 +39,7 @@ class HostRun:
         self._begun = time.monotonic()
         self.stage = "reachable"
         self.last_seen = "nothing yet"
+        self._units: tuple[GpuUnit, ...] = ()
 
     def report(self) -> HostReport:
         """The host's report, whatever happens."""
@@ -93,6 +94,7 @@ class HostRun:
         name = self._target.name
         facts = assemble(bundle)
         identity = self._identity(facts)
+        self._units = units.units_of(facts)
         findings = [self._who(facts, connection)]
         if bundle.complete and bundle.notes:
             findings.append(host_findings.noticed(name, bundle.notes))
@@ -189,6 +191,7 @@ class HostRun:
         place = folder / (re.sub(r"[^\w.-]", "_", self._target.name).lstrip(".") or "host")
         try:
             bundle.write(place)
+            unit_memory.write_beside_evidence(self._expected, place)
         except OSError as error:
             return [host_findings.evidence_not_kept(self._target.name, place, error)]
         return []
@@ -219,6 +222,7 @@ class HostRun:
             burn_in=record,
             burn_in_reused=reused,
             duration_s=time.monotonic() - self._begun,
+            units=self._units,
         )
 
 

@@ -56,6 +56,8 @@ def judge_facts(
     skipped = [check.id for check in checks if check not in ready]
     if skipped:
         findings.insert(0, _no_profile(expected.instance_type, skipped))
+    elif expected.profile is not None and not expected.profile.reviewed:
+        findings.insert(0, _draft(expected.instance_type))
     return tuple(replace(finding, subject=_prefixed(host, finding.subject)) for finding in findings)
 
 
@@ -127,7 +129,20 @@ def _no_profile(instance_type: str, skipped: Iterable[str]) -> Finding:
         message=f"instance type {instance_type!r} is not in the catalogue{hint}; not judged: {', '.join(skipped)}",
         measured=instance_type,
         expected="an instance type of the catalogue",
-        remedy="Correct the instance type, or add profiles/PROVIDER/TYPE.yaml as CONTRIBUTING describes.",
+        remedy="Correct the instance type; or draft its profile from a host believed good, and review it: "
+        f"kiln baseline record --hosts inventory.yaml --host NAME --type {instance_type}",
+    )
+
+
+def _draft(instance_type: str) -> Finding:
+    return Finding(
+        check=NO_PROFILE,
+        subject="host",
+        verdict=Verdict.UNKNOWN,
+        message=f"the profile of {instance_type} is a draft, recorded from one host and reviewed by nobody",
+        measured="reviewed: false",
+        expected="reviewed: true",
+        remedy="Look at every value of the file, correct it or give its true source, then set `reviewed: true` in it.",
     )
 
 

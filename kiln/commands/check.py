@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
+from kiln import evidence_source
 from kiln.output import Outputs, report_options
+from kiln.user_profiles import profiles_option
 from profiles import catalog
 from profiles.errors import ConfigError, Problem
 from profiles.expectation import expect
 from profiles.models import Expectation
+from validation import unit_memory
 from validation.evidence import Bundle
 from validation.judge import judge
 from validation.report.model import HostReport, StackReport
@@ -19,7 +23,7 @@ from validation.verdict import combine, combine_hosts
 
 
 @click.command(short_help="Judge a captured evidence bundle.")
-@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("source", metavar="DIR|FILE", type=click.Path(exists=True, path_type=Path))
 @click.option("--profile", required=True, metavar="TYPE", help="The instance type that the host must be.")
 @click.option("--software", default="unpinned", show_default=True, metavar="NAME", help="Software profile.")
 @click.option("--driver", metavar="VERSION", help="Driver version or branch that must be there.")
@@ -27,34 +31,28 @@ from validation.verdict import combine, combine_hosts
 @click.option("--efa", "efa_count", type=click.IntRange(min=0), default=0, show_default=True, help="EFAs asked for.")
 @click.option("--mig", is_flag=True, help="MIG mode was asked for.")
 @click.option("--evidence-root", "root", default="/", show_default=True, metavar="PATH", help="Where it may be read.")
+@profiles_option
 @report_options
-def command(directory: Path, profile: str, **options: Any) -> int:
-    """Judge the evidence in DIR, as `kiln validate --keep-evidence` writes it: one bundle, or a folder of bundles.
+def command(source: Path, profile: str, **options: Any) -> int:
+    """Judge evidence as `kiln validate --keep-evidence` writes it: one bundle, a folder of bundles, or a .tar.gz of it.
 
     Exits with the verdict: 0 healthy, 1 FAIL, 3 UNKNOWN.
     """
     outputs = Outputs.of(options)
     if catalog.load(profile) is None:
-        raise ConfigError("unknown profile", [Problem("--profile", profile, f"one of {', '.join(catalog.types())}")])
+        problem = Problem("--profile", profile, f"one of {', '.join(catalog.types())}")
+        way = f"`kiln baseline record --evidence {source} --type {profile}` drafts one, to be reviewed"
+        raise ConfigError("unknown profile", [problem], remedy=way)
     expected = expect(profile, **options)
-    hosts = tuple(_judged(Bundle.read(folder), expected) for folder in bundles(directory))
-    return outputs.deliver(StackReport(combine_hosts(host.verdict for host in hosts), hosts, title=directory.name))
+    with evidence_source.opened(source) as folders:
+        hosts = tuple(_judged(folder, expected) for folder in folders)
+    return outputs.deliver(StackReport(combine_hosts(host.verdict for host in hosts), hosts, title=source.name))
 
 
-def bundles(directory: Path) -> tuple[Path, ...]:
-    """The folder itself where it is a bundle, else the bundles one level below. Raises ConfigError for none."""
-    if (directory / "manifest.json").exists():
-        return (directory,)
-    found = tuple(sorted(path.parent for path in directory.glob("*/manifest.json")))
-    if not found:
-        raise ConfigError(
-            f"{directory}: no evidence: neither manifest.json nor folders with one",
-            remedy="`kiln validate --keep-evidence DIR` writes evidence",
-        )
-    return found
-
-
-def _judged(bundle: Bundle, expected: Expectation) -> HostReport:
+def _judged(folder: Path, expected: Expectation) -> HostReport:
+    bundle = Bundle.read(folder)
+    expected = unit_memory.read_beside_evidence(expected, folder)
+    expected = expected.model_copy(update={"burn_in": _level(bundle)})
     findings = judge(bundle, expected, host=bundle.host)
     return HostReport(
         host=bundle.host,
@@ -64,3 +62,15 @@ def _judged(bundle: Bundle, expected: Expectation) -> HostReport:
         verdict=combine(findings),
         findings=findings,
     )
+
+
+def _level(bundle: Bundle) -> str:
+    """The level of the burn-in in the evidence: what was measured is judged, as it was online."""
+    item = bundle.items.get("burn-in")
+    if item is None:
+        return "none"
+    try:
+        level = json.loads(item.stdout)["level"]
+    except (KeyError, TypeError, ValueError):
+        level = ""
+    return level if level in ("standard", "soak") else "quick"  # one that cannot be read is UNKNOWN, not unasked

@@ -12,6 +12,7 @@ from validation.checks.errors import EccUncorrected, RecoveryAction, RowRemap, T
 from validation.checks.fabric import FabricManager, FabricState
 from validation.checks.host import EvidenceRoot
 from validation.checks.kernel import FallenOffBus, KernelSxid, KernelXid
+from validation.checks.known_units import KnownBadUnit
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.checks.network import EfaCount
@@ -50,6 +51,7 @@ CHECKS: tuple[Check, ...] = (
     GpuPciBus(),
     GpuMemory(),
     Identity(),
+    KnownBadUnit(),
     Firmware(),
     Mig(),
     Persistence(),

@@ -48,6 +48,17 @@ class BurnInRecord:
 
 
 @dataclass(frozen=True)
+class GpuUnit:
+    """One GPU as a thing that can be known again; empty texts where the driver told nothing."""
+
+    index: int
+    uuid: str = ""
+    serial: str = ""
+    board: str = ""
+    pci_address: str = ""
+
+
+@dataclass(frozen=True)
 class HostReport:
     """One host: its verdict and findings. ``identity`` is None where the host was never reached."""
 
@@ -61,6 +72,7 @@ class HostReport:
     burn_in: BurnInRecord | None = None
     burn_in_reused: bool = False
     duration_s: float = 0.0
+    units: tuple[GpuUnit, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -74,6 +86,7 @@ class HostReport:
             "burn_in": asdict(self.burn_in) if self.burn_in else None,
             "burn_in_reused": self.burn_in_reused,
             "duration_s": round(self.duration_s, 3),
+            "units": [asdict(unit) for unit in self.units],
         }
 
     @classmethod
@@ -89,6 +102,7 @@ class HostReport:
             burn_in=BurnInRecord.from_dict(data["burn_in"]) if data.get("burn_in") else None,
             burn_in_reused=bool(data.get("burn_in_reused")),
             duration_s=float(data.get("duration_s", 0.0)),
+            units=tuple(GpuUnit(**unit) for unit in data.get("units") or ()),
         )
 
 

@@ -176,6 +176,7 @@ def test_the_catalogue_imports_only_pyyaml_and_pydantic(repository: Path) -> Non
         "datetime",
         "difflib",
         "functools",
+        "os",  # KILN_PROFILES
         "pathlib",
         "typing",
     }
