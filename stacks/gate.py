@@ -21,6 +21,8 @@ program if the gate is closed.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -111,7 +113,8 @@ class HealthGate(pulumi.CustomResource):
 
     Outputs: ``verdict`` (PASS, WARN, UNKNOWN, FAIL), ``healthy``, ``summary`` (text), ``report`` (kiln/report/v1 as
     JSON text), ``judged`` (instance ids) and ``recheck`` (the token of the run that judged). To wait for health, depend
-    on :class:`Healthy`, not on this.
+    on :class:`Healthy`, not on this. ``bad_units``: the file that remembers GPUs rejected for their hardware, or
+    ``none``; left out, it is kept beside a state of ``file://``, else in the user's own.
     """
 
     verdict: pulumi.Output[str]
@@ -133,6 +136,7 @@ class HealthGate(pulumi.CustomResource):
         driver: str | None = None,
         cuda: str | None = None,
         evidence_root: str = "/",
+        bad_units: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         self.declared = tuple(hosts)
@@ -150,6 +154,7 @@ class HealthGate(pulumi.CustomResource):
                 "driver": driver,
                 "cuda": cuda,
                 "evidenceRoot": evidence_root,
+                "badUnits": bad_units,
                 "recheck": self.token,
                 "verdict": None,
                 "healthy": None,
@@ -192,9 +197,20 @@ class Decision:
 def begin() -> None:
     """The program's first act: record ``healthy: false``, which stays unless :func:`conclude` replaces it."""
     pulumi.export("healthy", value=False)
+    _end_quietly()
     root = get_root_resource()
     if isinstance(root, pulumi.ComponentResource) and not is_dry_run():
         root.register_outputs({"healthy": False})
+
+
+def _end_quietly() -> None:
+    """Let the engine end this program without a traceback.
+
+    It ends the program with SIGINT once a resource has failed. By default Python answers with a KeyboardInterrupt from
+    wherever the Pulumi SDK is at that moment, fifty lines that hide the one which says what failed.
+    """
+    if not is_dry_run() and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(1))
 
 
 def conclude(gate: HealthGate, exports: Mapping[str, pulumi.Input[Any]] | None = None) -> None:

@@ -60,6 +60,7 @@ def _gate(plan: Plan, hosts: list[GateHost]) -> HealthGate:
         driver=asked.driver or None,
         cuda=asked.cuda or None,
         evidence_root=asked.evidence_root,
+        bad_units=asked.bad_units or None,
     )
 
 

@@ -76,6 +76,7 @@ class Settings(_Model):
     burn_in: Literal["none", "quick", "standard", "soak"] = "quick"
     deadline_seconds: int = 900
     evidence_root: str = "/"
+    bad_units: str = ""
     inventory: tuple[InventoryHost, ...] = ()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from plugins.kiln.inputs import GateInputs, identifier
 from plugins.kiln.wire import one_line, scrub
 from profiles.errors import KilnError
+from validation import unit_memory
 from validation.report.model import BurnInRecord, HostReport, StackReport
 from validation.runner import Options, Target
 from validation.verdict import Finding, Verdict, combine, combine_hosts
@@ -62,11 +63,12 @@ class Gate:
 
         def work() -> None:
             try:
-                came.append(
-                    self._validate(
-                        gate.targets, gate.options, progress=progress, cancel=self._cancelled, previous=previous
-                    )
+                # The memory of bad units too: a file that hangs must not hold up a cancel.
+                targets = unit_memory.informed(gate.targets, gate.memory)
+                found = self._validate(
+                    targets, gate.options, progress=progress, cancel=self._cancelled, previous=previous
                 )
+                came.append(unit_memory.remembered(complete(found, targets), gate.memory))
             except Exception as error:  # noqa: BLE001 - handed to the waiting thread, which records UNKNOWN
                 failed.append(error)
 

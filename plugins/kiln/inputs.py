@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from plugins.kiln.wire import UNKNOWN
 from profiles.expectation import expect
 from validation.runner import Options, Target
+from validation.unit_file import OFF, UnitFile, of_setting
 
 LEVELS = ("none", "quick", "standard", "soak")
 
@@ -35,6 +37,7 @@ _GATE: Mapping[str, tuple[tuple[type, ...], bool]] = {
     "burnIn": ((str,), False),
     "deadlineSeconds": ((int, float), False),
     "concurrency": ((int,), False),
+    "badUnits": ((str,), False),
     "recheck": ((str,), False),
 }
 _WORDS = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", float: "a number"}
@@ -48,6 +51,9 @@ def check(inputs: Mapping[str, Any]) -> list[tuple[str, str]]:
         wrong += _check_hosts(hosts)
     if inputs.get("burnIn") is not UNKNOWN and inputs.get("burnIn", "none") not in LEVELS:
         wrong.append(("burnIn", f"found {inputs['burnIn']!r}; expected one of {', '.join(LEVELS)}"))
+    memory = inputs.get("badUnits")
+    if isinstance(memory, str) and memory and memory != OFF and not memory.startswith(("/", "~/")):
+        wrong.append(("badUnits", f"found {memory!r}; expected a path from / or ~/, or {OFF}"))
     for name in ("deadlineSeconds", "concurrency"):
         value = inputs.get(name, 1)
         if isinstance(value, (int, float)) and value <= 0:
@@ -100,6 +106,7 @@ class GateInputs:
 
     targets: tuple[Target, ...]
     options: Options
+    memory: UnitFile | None = None
 
     @classmethod
     def read(cls, inputs: Mapping[str, Any]) -> GateInputs:
@@ -111,6 +118,7 @@ class GateInputs:
                 deadline_s=float(inputs.get("deadlineSeconds") or 900.0),
                 concurrency=int(inputs.get("concurrency") or 32),
             ),
+            memory=of_setting(inputs.get("badUnits") or "", os.environ),
         )
 
 

@@ -137,8 +137,8 @@ class Stack:
         """What ``pulumi stack output healthy`` says; None where there is no such output."""
         return self.outputs().get("healthy")
 
-    def export(self) -> dict[str, Any]:
-        done = self.run("stack", "export", "--stack", self.name)
+    def export(self, *, secrets: bool = False) -> dict[str, Any]:
+        done = self.run("stack", "export", "--stack", self.name, *(["--show-secrets"] if secrets else []))
         found: dict[str, Any] = json.loads(done.text)
         return found
 
