@@ -92,7 +92,9 @@ def _header(numbered: Sequence[tuple[int, str]], tool: str, cell: re.Pattern[str
         labels = _split(line, tabbed=tabbed)
         if tabbed:
             labels = labels[1:] if labels and not labels[0] else labels
-        if not _is_header(labels, cell) or GPU_LABEL.match(labels[0]) is None or int(labels[0][3:]) != 0:
+        while tabbed and labels and not labels[-1]:
+            labels.pop()  # drivers 535 and 550 end every line of topo -p2p with a tab
+        if not labels or not _is_header(labels, cell) or GPU_LABEL.match(labels[0]) is None or int(labels[0][3:]) != 0:
             continue
         at += 1
         while at < len(numbered) and not tabbed:
@@ -133,6 +135,8 @@ def _row(number: int, line: str, columns: Sequence[str], *, tabbed: bool, tool: 
     if GPU_LABEL.match(label):
         if tabbed and columns[-1] == AFFINITY[2] and len(cells) == width + 1 and not cells[-2]:
             del cells[-2]  # drivers 535 to 590 print two tabs before the cell of GPU NUMA ID
+        if tabbed and len(cells) == width + 1 and not cells[-1]:
+            cells.pop()
         if len(cells) != width:
             raise ParseError(tool, number, f"{label}: {len(cells)} cells under {width} columns")
         return Row(number, label, tuple(cells))

@@ -60,6 +60,7 @@ _COLUMNS = {
 }
 _KNOWN = {name for names in _COLUMNS.values() for name in names} | {"index", "driver_version", "count", "timestamp"}
 _REASONS = re.compile(r"^clocks_(?:event|throttle)_reasons\.(?!supported$|active$)(\w+)$")
+_LABELLED = re.compile(r"^(?:state|status)\s+(?=\S)")  # drivers 535 and 550: "state  Completed", "status Success"
 _HEALTH = re.compile(r"^fabric\.health\.(\w+)$")
 
 
@@ -121,7 +122,8 @@ def _raw(at: int, row: dict[str, str]) -> RawGpu:
         found = [row[name] for name in names if name in row]
         real = [cell for cell in found if not isinstance(word(cell), Missing)]
         if found:
-            values[key] = ((real or found)[0],)
+            cell = (real or found)[0]
+            values[key] = (_LABELLED.sub("", cell) if key in ("fabric.state", "fabric.status") else cell,)
     index = integer(row.get("index"), TOOL, "index")
     return RawGpu(
         tool=TOOL,

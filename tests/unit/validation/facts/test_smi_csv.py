@@ -64,3 +64,11 @@ def test_the_same_column_or_index_twice_is_refused() -> None:
 
 def test_the_drivers_count_is_absent_where_it_was_not_asked_for() -> None:
     assert smi_csv.parse("index, name\n0, NVIDIA L4\n").attached == ABSENT
+
+
+def test_the_fabric_columns_lose_the_label_that_the_driver_prints_in_them() -> None:
+    inventory = smi_csv.parse("index, fabric.state, fabric.status\n0, state  In Progress, status N/A\n")
+    assert inventory.gpus[0].fabric.state == "In Progress"
+    status = inventory.gpus[0].fabric.status
+    assert isinstance(status, Missing)
+    assert status.reason is Reason.NOT_APPLICABLE
