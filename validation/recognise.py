@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 from profiles.errors import ParseError
 from validation.facts import (
+    container_gpus,
     cuda_toolkit,
     dcgm,
+    dcgm_nvlink,
     driver_fault,
     fi_info,
+    fio,
     gpu_burn,
     gpu_fryer,
     kernel_log,
@@ -31,6 +34,7 @@ from validation.facts import (
     smi_list,
     smi_text,
     smi_xml,
+    stress_ng,
     sysfs,
     systemctl,
     topo,
@@ -86,6 +90,10 @@ KINDS: tuple[Kind, ...] = (
     Kind("dcgm-diag", "DCGM diagnostic", _json_has("test_categories"), dcgm.parse_diag),
     Kind("oci-health", "OCI active health check", _json_has("tests", "final_result"), oci.parse),
     Kind("lsblk", "block devices", _json_has("blockdevices"), lsblk.parse),
+    Kind("fio", "disk test", lambda text: '"fio version"' in text and '"jobs"' in text, fio.parse),
+    Kind("stress-ng", "stress test of the host", _has(r"^stress-ng: \w+:\s+\[\d+\]"), stress_ng.parse),
+    Kind("nvidia-ctk", "GPUs for containers", _has(r"Found \d+ CDI devices?\b"), container_gpus.parse),
+    Kind("dcgmi-nvlink", "NVLink states as DCGM sees them", _has(r"^\s+gpuId \d+:\s*$"), dcgm_nvlink.parse),
     Kind("lscpu", "CPU and NUMA layout", _json_has("lscpu", "field"), numa_tools.parse_lscpu),
     Kind("nvidia-smi-q-x", "GPU inventory as XML", _has(r"<nvidia_smi_log\b"), smi_xml.parse),
     Kind("nvbandwidth", "copy bandwidth test", _has(r"^nvbandwidth Version:"), nvbandwidth.parse),

@@ -14,9 +14,9 @@ from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _LIMITED = re.compile(
-    r"(?P<driver>\S+) (?P<device>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?P<now>[\d.]+) Gb/s available "
-    r"PCIe bandwidth, limited by (?P<speed>[\d.]+) GT/s PCIe x(?P<width>\d+) link at (?P<at>\S+) "
-    r"\(capable of (?P<could>[\d.]+) Gb/s with (?P<full>[\d.]+) GT/s PCIe x(?P<lanes>\d+) link\)"
+    r"(?P<driver>\S+) (?P<device>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?P<now>\d+(?:\.\d+)?) Gb/s available "
+    r"PCIe bandwidth, limited by (?P<speed>\d+(?:\.\d+)?) GT/s PCIe x(?P<width>\d+) link at (?P<at>\S+) "
+    r"\(capable of (?P<could>\d+(?:\.\d+)?) Gb/s with (?P<full>\d+(?:\.\d+)?) GT/s PCIe x(?P<lanes>\d+) link\)"
 )
 # Drivers of network cards that print this line themselves: the link is theirs, and it trained at fewer lanes.
 _GSP_XIDS = (119, 120)  # timeout and error of the GPU's system processor

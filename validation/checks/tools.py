@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from profiles.models import Expectation
 from validation.checks.base import Check
+from validation.checks.counters import judged_counter
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
+from validation.checks.tool_host import ContainersSeeGpus, FioRun, StressRun
 from validation.checks.tool_results import (
     GpuBurnResult,
     GpuFryerResult,
@@ -24,7 +26,6 @@ from validation.facts.store import Facts
 from validation.facts.vgpu import VgpuLicenses
 from validation.verdict import FaultClass, Finding, Verdict
 
-_NVLINK_ERRORS_MAX = 5  # imbue-ai/cluster-health: a link with this many errors is looked at
 
 
 class EfaPresent(Check):
@@ -137,16 +138,15 @@ class NvlinkErrorCounters(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         errors = facts.need(NvLinkErrors)
-        bad = [item for item in errors.counters if "error" in item.name.lower() and item.count > 0]
-        for item in bad:
-            verdict = Verdict.FAIL if item.count >= _NVLINK_ERRORS_MAX else Verdict.WARN
+        judged = [(verdict, item) for item in errors.counters if (verdict := judged_counter(item)) is not None]
+        for verdict, item in judged:
             message = f"{item.name}: {item.count}"
             yield self.finding(
                 verdict, f"GPU{item.gpu}/link{item.link}", message, measured=str(item.count), expected="0"
             )
         for gpu, reason in errors.without:
             yield self.finding(Verdict.NOT_APPLICABLE, f"GPU{gpu}", str(reason))
-        if errors.counters and not bad:
+        if errors.counters and not judged:
             yield self.finding(Verdict.PASS, "host", f"{counted(len(errors.counters), 'error counter')}, all zero")
 
 
@@ -162,6 +162,9 @@ TOOL_CHECKS: tuple[Check, ...] = (
     RdmaPorts(),
     RaidWhole(),
     VgpuLicensed(),
+    FioRun(),
+    StressRun(),
+    ContainersSeeGpus(),
     NvlinkErrorCounters(),
     NvlinkAlone(),
     PeersAlone(),

@@ -13,6 +13,7 @@ from profiles.errors import ParseError
 from validation.evidence import Bundle, Item, Outcome
 from validation.facts import (
     burnin,
+    components,
     cuda_toolkit,
     driver_fault,
     fi_info,
@@ -23,6 +24,7 @@ from validation.facts import (
     lspci,
     merge,
     nvlink,
+    nvlink_errors,
     nvml,
     rdma,
     smi_xml,
@@ -32,6 +34,7 @@ from validation.facts import (
     topo_p2p,
 )
 from validation.facts.burnin import BurnInResult
+from validation.facts.components import Components
 from validation.facts.gpu import DriverFault, GpuInventory
 from validation.facts.host import (
     BlockDevices,
@@ -48,7 +51,8 @@ from validation.facts.host import (
     Topology,
     Unit,
 )
-from validation.facts.missing import Missing
+from validation.facts.missing import ABSENT, Missing, Reason
+from validation.facts.nvlink_errors import NvLinkErrors
 from validation.facts.store import Facts, Gap
 
 T = TypeVar("T")
@@ -240,6 +244,19 @@ def cuda_toolkits(bundle: Bundle) -> CudaToolkits:
     return CudaToolkits(versions)
 
 
+def component_versions(bundle: Bundle) -> Components:
+    """Each version for itself. How these tools end says nothing: the text has the version, or cannot be read."""
+
+    def version(item: str, parse: Callable[[str], object]) -> object:
+        if _absent(bundle, item):
+            return ABSENT
+        found = _read(lambda: parse(_text(bundle, item, any_status=True)), item)
+        return Missing(Reason.COULD_NOT_LOOK, found.reason) if isinstance(found, Gap) else found
+
+    found = {field: version(*way) for field, way in components.FIELDS.items()}
+    return Components(**found)  # type: ignore[arg-type]
+
+
 def host(bundle: Bundle) -> HostInfo:
     return host_info.parse(
         bundle.host,
@@ -267,6 +284,8 @@ RULES: Mapping[type, Rule] = {
     EfaModule: efa_module,
     RdmaDevices: rdma_devices,
     BlockDevices: _parsed("lsblk", lsblk.parse),
+    NvLinkErrors: _parsed("nvlink-e", nvlink_errors.parse),
+    Components: component_versions,
     BurnInResult: _parsed("burn-in", burnin.parse),
 }
 _EVIDENCE: Mapping[type, str] = {
@@ -285,5 +304,7 @@ _EVIDENCE: Mapping[type, str] = {
     EfaModule: "efa-module",
     RdmaDevices: "ibv-devinfo",
     BlockDevices: "lsblk",
+    NvLinkErrors: "nvlink-e",
+    Components: "efa-packages",
     BurnInResult: "burn-in",
 }

@@ -9,7 +9,7 @@ from profiles.errors import ParseError
 from validation.facts.text import lines
 
 TOOL = "gpu-fryer"
-_GPU = re.compile(r"^\s*GPU #(\d+): +([\d.]+) Gflops(?:/s)? \(min: ([\d.]+), max: ([\d.]+)")
+_GPU = re.compile(r"^\s*GPU #(\d+): +(\d+(?:\.\d+)?) Gflops(?:/s)? \(min: (\d+(?:\.\d+)?), max: (\d+(?:\.\d+)?)")
 _THROTTLING = re.compile(r"Throttling HW: (true|false), Thermal SW: (true|false), Thermal HW: (true|false)")
 _HEALTHY = re.compile(r"All GPUs seem healthy")
 _UNHEALTHY = re.compile(r"(?:Some GPUs|GPU #?\d+).*(?:not|un)\s?healthy", re.I)

@@ -14,12 +14,12 @@ from validation.facts.text import clean, lines
 
 TOOL = "lsblk"
 _PAIR = re.compile(r'([A-Z0-9:%_-]+)="((?:[^"\\]|\\.)*)"')
-_HUMAN = re.compile(r"^([\d.,]+)\s*([BKMGTPE]?)(?:i?B)?$", re.I)
+_HUMAN = re.compile(r"^(\d+(?:[.,]\d+)?)\s*([BKMGTPE]?)(?:i?B)?$", re.I)
 _POWERS = {"": 0, "B": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _TREE = "├└─│|`- "
 _NVME = re.compile(
     r"^(?P<node>/dev/\S+)\s+(?:/dev/ng\S+\s+)?(?P<serial>\S+)\s+(?P<model>\S.*?)\s{2,}(?P<namespace>\S+)\s+"
-    r"(?P<used>[\d.]+)\s+(?P<used_unit>[KMGTP]?B)\s+/\s+(?P<size>[\d.]+)\s+(?P<unit>[KMGTP]?B)\b"
+    r"(?P<used>\d+(?:\.\d+)?)\s+(?P<used_unit>[KMGTP]?B)\s+/\s+(?P<size>\d+(?:\.\d+)?)\s+(?P<unit>[KMGTP]?B)\b"
 )
 
 

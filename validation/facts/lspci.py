@@ -15,7 +15,7 @@ _FUNCTION = re.compile(
     r"(?P<name>.*?) ?\[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\](?P<rest>(?: \((?:rev|prog-if) [^)]*\))*)$"
 )
 _ADDRESS = re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ")
-_LINK = re.compile(r"^\s+Lnk(?P<which>Cap|Sta):.*Speed (?P<speed>[\d.]+)GT/s[^,]*, Width x(?P<width>\d+)")
+_LINK = re.compile(r"^\s+Lnk(?P<which>Cap|Sta):.*Speed (?P<speed>\d+(?:\.\d+)?)GT/s[^,]*, Width x(?P<width>\d+)")
 
 
 def parse(text: str) -> PciBus:

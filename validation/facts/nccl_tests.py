@@ -13,7 +13,7 @@ TOOL = "nccl-tests"
 _RANK = re.compile(r"^#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+) device\s+\d+ \[[^\]]*\] (.+?)\s*$")
 _HEAD = re.compile(r"^#\s+size\s+count\s+type(?P<rest>.*)$")
 _BOUNDS = re.compile(r"^# Out of bounds values : (\d+) (OK|FAILED)")
-_AVERAGE = re.compile(r"^# Avg bus bandwidth\s*: ([\d.]+)")
+_AVERAGE = re.compile(r"^# Avg bus bandwidth\s*: (\d+(?:\.\d+)?)")
 _VALIDATION = re.compile(r"\bvalidation: (\d+)|\bcheck: (\d+)", re.I)
 _TRIPLE = ("time", "algbw", "busbw")
 

@@ -54,7 +54,7 @@ def parse_lscpu(text: str) -> NumaMap:
     if not cpus:
         raise ParseError(LSCPU, 0, "no line 'NUMA nodeN CPU(s)'")
     announced = next((value for key, value in fields.items() if _NODES.match(key)), "")
-    if announced and int(announced) != len(cpus):
+    if announced and announced != str(len(cpus)):
         raise ParseError(LSCPU, 0, f"{announced} NUMA nodes announced, {len(cpus)} listed: the text is cut short")
     total = fields.get("CPU(s)", "")
     held = sum(len(node) for node in cpus.values())

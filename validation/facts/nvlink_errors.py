@@ -12,6 +12,8 @@ from validation.facts.text import lines
 
 TOOL = "nvidia-smi nvlink -e"
 _COUNTER = re.compile(r"^Link (\d+): (.+?)(?:: | )(\d+|N/A|\[?Not Supported\]?)$")
+# Blackwell also prints error rates: "Link 0: Effective BER: 15e-255". They are no counts.
+_RATE = re.compile(r"^Link (\d+): (.*\bBER)(?:: | )(\S+)$")
 _SENTENCE = re.compile(
     r"does not have or support nvlink|not supported for devices in mig mode|all links are inactive", re.I
 )
@@ -29,7 +31,7 @@ class LinkErrors:
 
 @dataclass(frozen=True)
 class NvLinkErrors:
-    """Every counter. ``without`` maps a GPU that prints none to the driver's sentence on why."""
+    """Every counter. ``without`` maps a GPU that prints none to the driver's word or sentence on why."""
 
     gpus: tuple[int, ...]
     counters: tuple[LinkErrors, ...]
@@ -39,33 +41,35 @@ class NvLinkErrors:
 def parse(text: str) -> NvLinkErrors:
     """Raises ParseError where a GPU has neither counters nor a sentence, or its links have unequal sets of counters."""
     gpus: list[int] = []
-    counters: list[LinkErrors] = []
-    without: list[tuple[int, Missing]] = []
+    cells: list[tuple[int, int, str, str]] = []
+    without: dict[int, Missing] = {}
     for number, line in enumerate(lines(text), start=1):
         stripped = line.strip()
-        header, counter = HEADER.match(stripped), _COUNTER.match(stripped)
+        header, cell = HEADER.match(stripped), _COUNTER.match(stripped) or _RATE.match(stripped)
         if header:
             gpus.append(int(header[1]))
-        elif counter and gpus:
-            if counter[3].isdigit():
-                counters.append(LinkErrors(gpus[-1], int(counter[1]), counter[2].rstrip(":"), int(counter[3])))
+        elif cell and gpus:
+            cells.append((gpus[-1], int(cell[1]), cell[2].rstrip(":"), cell[3]))
         elif stripped and _SENTENCE.search(stripped) and gpus:
             reason = Reason.COULD_NOT_LOOK if "mig" in stripped.lower() else Reason.NOT_APPLICABLE
-            without.append((gpus[-1], Missing(reason, stripped)))
+            without[gpus[-1]] = Missing(reason, stripped)
         elif stripped and not stripped.startswith("$"):
             raise ParseError(TOOL, number, f"{stripped[:80]!r} is neither a GPU nor a counter")
     if not gpus:
         raise ParseError(TOOL, 1, "no line 'GPU N: NAME'")
-    _check(gpus, counters, {gpu for gpu, _ in without})
-    return NvLinkErrors(tuple(gpus), tuple(counters), tuple(without))
+    _check(gpus, cells, set(without))
+    counters = tuple(LinkErrors(gpu, link, name, int(value)) for gpu, link, name, value in cells if value.isdigit())
+    for gpu in {gpu for gpu, *_ in cells} - {item.gpu for item in counters}:
+        without[gpu] = Missing(Reason.NOT_APPLICABLE, next(value for at, _, _, value in cells if at == gpu))
+    return NvLinkErrors(tuple(gpus), counters, tuple(sorted(without.items(), key=lambda pair: pair[0])))
 
 
-def _check(gpus: list[int], counters: list[LinkErrors], without: set[int]) -> None:
+def _check(gpus: list[int], cells: list[tuple[int, int, str, str]], without: set[int]) -> None:
     for gpu in gpus:
         links: dict[int, set[str]] = {}
-        for counter in counters:
-            if counter.gpu == gpu:
-                links.setdefault(counter.link, set()).add(counter.name)
+        for at, link, name, _ in cells:
+            if at == gpu:
+                links.setdefault(link, set()).add(name)
         if not links and gpu not in without:
             raise ParseError(TOOL, 0, f"GPU {gpu}: neither counters nor a reason; the text is cut short")
         if len({frozenset(names) for names in links.values()}) > 1:

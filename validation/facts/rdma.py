@@ -11,7 +11,7 @@ from validation.facts.missing import ABSENT, Missing
 from validation.facts.text import lines, word
 
 _FIELD = re.compile(r"^\s*([A-Za-z_ /0-9]+?):\s+(.*\S)\s*$")
-_RATE = re.compile(r"^([\d.]+)(?:\s*Gb/sec.*)?$")
+_RATE = re.compile(r"^(\d+(?:\.\d+)?)(?:\s*Gb/sec.*)?$")
 _RDMA_LINK = re.compile(
     r"^(?:\d+: )?link (?P<name>[^/\s]+)/(?P<port>\d+) state (?P<state>\S+)(?: physical_state (?P<physical>\S+))?"
 )

@@ -14,7 +14,7 @@ NUMA_TOOL = "sysfs NUMA"
 PCI_TOOL = "sysfs PCI"
 _NODE = re.compile(r"/sys/devices/system/node/node(\d+)/(cpulist|distance):(.*)$")
 _FUNCTION = re.compile(r"/sys/bus/pci/devices/([0-9a-fA-F:]+\.[0-7])/(\w+):(.*)$")
-_SPEED = re.compile(r"^([\d.]+)\s*GT/s")
+_SPEED = re.compile(r"^(\d+(?:\.\d+)?)\s*GT/s")
 _ALL_ONES_WIDTH = 63  # what six bits of ones read as: the function no longer answers
 
 

@@ -9,6 +9,7 @@ from profiles.models import Expectation
 from validation.checks import CHECKS
 from validation.checks.base import Check
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
+from validation.checks.tool_host import ContainersSeeGpus, FioRun, StressRun
 from validation.checks.tool_results import (
     PEAKS,
     GpuBurnResult,
@@ -27,7 +28,9 @@ from validation.checks.tools import (
     RdmaPorts,
     VgpuLicensed,
 )
+from validation.facts.container_gpus import ContainerGpus
 from validation.facts.dcgm import DcgmDiag, DcgmHealth, DcgmTest
+from validation.facts.fio import FioJob, FioResult
 from validation.facts.gpu import Gpu, GpuInventory, NvLink
 from validation.facts.gpu_burn import BurnGpu, GpuBurn
 from validation.facts.gpu_fryer import FriedGpu, GpuFryer
@@ -40,6 +43,7 @@ from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
 from validation.facts.oci import Measurement, OciResult
 from validation.facts.smi_list import SmiTable, SmiVersion
 from validation.facts.store import Facts
+from validation.facts.stress_ng import StressNg
 from validation.facts.vgpu import VgpuLicense, VgpuLicenses
 from validation.verdict import Verdict
 
@@ -176,6 +180,15 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (RaidWhole(), RaidArrays(()), ["NOT_APPLICABLE host: there is no RAID array"]),
     (VgpuLicensed(), VgpuLicenses((VgpuLicense("vWS", "Licensed (Expiry: N/A)"),)), ["PASS vGPU0: vWS: Licensed"]),
     (VgpuLicensed(), VgpuLicenses((VgpuLicense("vWS", "Unlicensed"),)), ["FAIL vGPU0: vWS: Unlicensed"]),
+    (FioRun(), FioResult("3", (FioJob("seq", 5e6, 0, 9, 0, 0),)), ["NOT_APPLICABLE seq: read 5 MB/s"]),
+    (FioRun(), FioResult("3", (FioJob("seq", 0, 0, 0, 0, 0),)), ["UNKNOWN seq: measured nothing"]),
+    (FioRun(), FioResult("3", (FioJob("seq", 5e6, 0, 9, 0, 5),)), ["FAIL seq: ended with error 5"]),
+    (StressRun(), StressNg(True, 8, 0, 0, ()), ["PASS host: 8 stressors passed"]),
+    (StressRun(), StressNg(True, 0, 0, 0, ()), ["PASS host: the run was successful"]),
+    (StressRun(), StressNg(True, 7, 0, 1, ()), ["UNKNOWN host: 1 stressor skipped"]),
+    (StressRun(), StressNg(False, 7, 1, 0, ("cpu: wrong",)), ["FAIL host: the run was not successful, 1 failed: cpu"]),
+    (ContainersSeeGpus(), ContainerGpus(("nvidia.com/gpu=0",)), ["PASS host: containers can be given"]),
+    (ContainersSeeGpus(), ContainerGpus(()), ["FAIL host: no CDI device"]),
     (
         NvlinkErrorCounters(),
         NvLinkErrors((0,), (LinkErrors(0, 1, "CRC Errors", 0),)),
@@ -243,6 +256,15 @@ def test_nvlink_trouble_that_dcgm_sees_is_judged_by_the_machine() -> None:
     for instance_type, verdict in (("p5.48xlarge", Verdict.FAIL), ("g5.xlarge", Verdict.NOT_APPLICABLE)):
         expected = Expectation(instance_type=instance_type, profile=catalog.load(instance_type))
         assert [finding.verdict for finding in DcgmHealthResult().evaluate(facts, expected)] == [verdict]
+
+
+def test_containers_must_be_given_every_gpu_of_the_machine() -> None:
+    expected = Expectation(instance_type="p5.48xlarge", profile=catalog.load("p5.48xlarge"))
+    facts = Facts({ContainerGpus: ContainerGpus(("nvidia.com/gpu=0", "nvidia.com/gpu=all"))})
+    findings = list(ContainersSeeGpus().evaluate(facts, expected))
+    assert [(finding.verdict, finding.message) for finding in findings] == [
+        (Verdict.FAIL, "1 GPU of 8 are there for containers")
+    ]
 
 
 def test_limits_are_those_of_exactly_one_board() -> None:

@@ -7,7 +7,19 @@ import json
 import pytest
 
 from profiles.errors import ParseError
-from validation.facts import dcgm, gpu_burn, gpu_fryer, nccl_tests, nvbandwidth, nvlink_errors, oci
+from validation.facts import (
+    container_gpus,
+    dcgm,
+    dcgm_nvlink,
+    fio,
+    gpu_burn,
+    gpu_fryer,
+    nccl_tests,
+    nvbandwidth,
+    nvlink_errors,
+    oci,
+    stress_ng,
+)
 from validation.facts.missing import Missing, Reason
 
 FIRST = "10.0%  proc'd: 0 (0 Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 0   temps: 30 C - 31 C \r"
@@ -221,3 +233,69 @@ def test_nvlink_counters_are_read_per_link() -> None:
 def test_nvlink_counters_cut_short_are_refused(text: str) -> None:
     with pytest.raises(ParseError):
         nvlink_errors.parse(text)
+
+
+DCGM_LINKS = (
+    "+----------------------+\n|  NvLink Link Status  |\n+----------------------+\nGPUs:\n"
+    "    gpuId 0:\n        U U D X _\n    gpuId 1:\n        _ _ _ _ _\n"
+    "NvSwitches:\n    No NvSwitches found.\n\nKey: Up=U, Down=D, Disabled=X, Not Supported=_\n"
+)
+
+
+def test_the_letters_of_dcgm_are_links() -> None:
+    one, two = dcgm_nvlink.parse(DCGM_LINKS).gpus
+    assert not isinstance(one.nvlinks, Missing)
+    assert [(link.index, link.active) for link in one.nvlinks] == [(0, True), (1, True), (2, False), (3, False)]
+    assert two.nvlinks == Missing(Reason.NOT_APPLICABLE, "Not Supported")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        DCGM_LINKS[: DCGM_LINKS.index("NvSwitches")],
+        DCGM_LINKS.replace("        _ _ _ _ _\n", ""),
+        DCGM_LINKS.replace("    gpuId 1:", "    gpuId 0:"),
+    ],
+)
+def test_letters_cut_short_are_refused(text: str) -> None:
+    with pytest.raises(ParseError):
+        dcgm_nvlink.parse(text)
+
+
+def job(**changes: object) -> dict[str, object]:
+    direction = {"bw_bytes": 2_000_000, "bw": 1953, "iops": 500.0}
+    return {"jobname": "seq", "error": 0, "read": direction, "write": {"bw": 0, "iops": 0}, **changes}
+
+
+def test_jobs_of_fio_are_read_after_its_warnings() -> None:
+    result = fio.parse("fio: warning, a note\n" + json.dumps({"fio version": "fio-3.28", "jobs": [job()]}))
+    one = result.jobs[0]
+    assert (one.name, one.read_bytes_s, one.write_bytes_s, one.read_iops) == ("seq", 2_000_000, 0, 500)
+    for bad in ("", "{}", '{"fio version": "3", "jobs": []}', '{"fio version": "3", "jobs": [{}]}', '{"fio version"'):
+        with pytest.raises(ParseError):
+            fio.parse(bad)
+
+
+STRESS = (
+    "stress-ng: info:  [12] dispatching hogs: 8 cpu\nstress-ng: fail:  [13] cpu: wrong result\n"
+    "stress-ng: info:  [12] skipped: 0\nstress-ng: info:  [12] passed: 7: cpu (7)\n"
+    "stress-ng: info:  [12] failed: 1: cpu (1)\n"
+    "stress-ng: info:  [12] unsuccessful run completed in 60.01s\n"
+)
+
+
+def test_a_stress_run_says_what_failed() -> None:
+    run = stress_ng.parse(STRESS)
+    assert (run.succeeded, run.passed, run.failed, run.failures) == (False, 7, 1, ("cpu: wrong result",))
+    for bad in ("", "hello\n", STRESS[: STRESS.index("stress-ng: info:  [12] unsuccessful")]):
+        with pytest.raises(ParseError):
+            stress_ng.parse(bad)
+
+
+def test_devices_for_containers_are_counted_by_index() -> None:
+    text = 'time="x" level=info msg="Found 4 CDI devices"\nnvidia.com/gpu=0\nnvidia.com/gpu=1\nnvidia.com/gpu=GPU-1\n'
+    assert container_gpus.parse(text + "nvidia.com/gpu=all\n").indices == (0, 1)
+    for bad in ("", text):
+        with pytest.raises(ParseError):
+            container_gpus.parse(bad)
