@@ -7,12 +7,14 @@ bounded number and size, written by us under names that were checked. Links, dev
 from __future__ import annotations
 
 import contextlib
+import gzip
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from profiles.errors import ConfigError, LookError
 
@@ -54,10 +56,35 @@ def bundles(directory: Path, named: Path) -> tuple[Path, ...]:
     )
 
 
+class _Bounded:
+    """What is read of an archive, up to a limit: a few bytes can unpack to terabytes, in its headers too."""
+
+    def __init__(self, archive: Path, content: IO[bytes]) -> None:
+        self._archive = archive
+        self._content = content
+        self._left = MAX_BYTES + MAX_MEMBERS * 1024  # each member's header and padding
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._content.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise LookError(f"{self._archive}: unpacks to more than {MAX_BYTES >> 20} MiB; that is no evidence")
+        return data
+
+
+def _bounded(archive: Path, content: IO[bytes]) -> IO[bytes]:
+    """The content with its limit; a stream of tarfile only ever reads."""
+    return cast("IO[bytes]", _Bounded(archive, content))
+
+
+def _content(archive: Path) -> IO[bytes]:
+    return archive.open("rb") if archive.name.endswith(".tar") else cast("IO[bytes]", gzip.open(archive, "rb"))
+
+
 def _unpack(archive: Path, folder: Path) -> None:
     total = 0
     try:
-        with tarfile.open(archive, mode="r:*") as tar:
+        with _content(archive) as content, tarfile.open(fileobj=_bounded(archive, content), mode="r|") as tar:
             for number, member in enumerate(tar, start=1):
                 if number > MAX_MEMBERS:
                     raise LookError(f"{archive}: more than {MAX_MEMBERS:,} members; that is no evidence")
@@ -70,7 +97,7 @@ def _unpack(archive: Path, folder: Path) -> None:
                     )
                 if place is not None:
                     _copy(tar.extractfile(member), place, member)
-    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise LookError(f"{archive}: not an archive that can be read whole: {reason}") from error
 

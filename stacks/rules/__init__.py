@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stacks.rules.base import Asked, Finding, Rule
 from stacks.rules.hosts import (
+    bad_units_absolute,
     count_positive,
     deadline_positive,
     evidence_root_absolute,
@@ -35,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     ttl_positive,
     deadline_positive,
     evidence_root_absolute,
+    bad_units_absolute,
     tags_named,
     image_locked,
     image_architecture,

@@ -78,6 +78,14 @@ def evidence_root_absolute(asked: Asked) -> Iterator[Finding]:
         )
 
 
+def bad_units_absolute(asked: Asked) -> Iterator[Finding]:
+    """The provider runs in a folder of its own, so a relative path would name another file than the user means."""
+    path = asked.settings.bad_units
+    if path and path != "none" and not path.startswith(("/", "~/")):
+        fix = "Empty keeps it beside a file:// state, else in the user's own."
+        yield found("bad_units.absolute", "badUnits", path, "a path from / or ~/, or none", fix)
+
+
 def tags_named(asked: Asked) -> Iterator[Finding]:
     """Every resource can be traced to somebody."""
     for path, value in (("owner", asked.settings.owner), ("project", asked.settings.project)):

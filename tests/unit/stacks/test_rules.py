@@ -73,6 +73,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"evidenceRoot": "x"},
         "evidenceRoot: found 'x'; expected an absolute path. / for a real host. [evidence_root.absolute]",
     ),
+    (
+        {"badUnits": "units.json"},
+        (
+            "badUnits: found 'units.json'; expected a path from / or ~/, or none. Empty keeps it beside a file:// "
+            "state, else in the user's own. [bad_units.absolute]"
+        ),
+    ),
     ({"owner": " "}, "owner: found ' '; expected 1 to 256 characters. Set kiln:owner. [tags.named]"),
     ({"project": ""}, "project: found ''; expected 1 to 256 characters. Set kiln:project. [tags.named]"),
     (
