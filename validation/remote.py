@@ -23,15 +23,18 @@ from typing import Protocol
 
 import fabric
 import paramiko
+from paramiko.ssh_exception import IncompatiblePeer
 
 from profiles.errors import ConfigError, HostError
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # every failure is raised, none needs the last resort
 
 READ_SIZE = 2**18
+READS_AT_ONCE = 16  # then the deadline and the cancel are looked at: a host may print faster than we read
 STDERR_MAX = 2**16
+STDOUT_MAX = 2**20
 STDOUT_TAIL = 2**12
-POLL_S = 0.1
+POLL_S = 0.2
 CHANNEL_OPEN_S = 15.0
 REFUSALS = (b"Exceeded MaxStartups", b"Not allowed at this time")
 KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
@@ -44,6 +47,7 @@ class Failure(enum.Enum):
     REFUSED = "refused"
     TIMED_OUT = "timed out"
     DROPPED = "dropped"  # closed before or during the handshake: MaxStartups, a daemon that restarts
+    INCOMPATIBLE = "no algorithm in common"
     AUTHENTICATION = "authentication failed"  # passes where cloud-init has yet to install the key
     HOST_KEY = "host key mismatch"
     UNPINNED = "no host key to compare with"
@@ -54,6 +58,7 @@ REMEDIES = {
     Failure.REFUSED: "Check the port, and that sshd runs on the host.",
     Failure.TIMED_OUT: "Check the security group, and on the host's console that it is up and sshd answers.",
     Failure.DROPPED: "Look at sshd's log on the host: too many connections at once (MaxStartups), or a ban.",
+    Failure.INCOMPATIBLE: "Allow sshd on the host a current key exchange, cipher and MAC: its defaults will do.",
     Failure.AUTHENTICATION: "Check the user name, and that the public key is in that user's authorized_keys.",
     Failure.HOST_KEY: "Find out who answers at this address. If the host was rebuilt on purpose, give its new key.",
     Failure.UNPINNED: "Give the host's public key, or allow an unknown one explicitly (accept-new).",
@@ -176,7 +181,7 @@ class FabricRemote:
             raise
         try:
             connection.open()
-        except (HostError, paramiko.SSHException, EOFError, OSError) as error:
+        except Exception as error:  # Paramiko hands on whatever its parsing of the host's words raised
             connection.client.close()
             door.close()
             raise _login_error(endpoint, error) from error
@@ -232,6 +237,7 @@ class FabricConnection:
             channel = self._connection.client.get_transport().open_session(timeout=min(timeout_s, CHANNEL_OPEN_S))
             with contextlib.closing(channel):
                 channel.settimeout(timeout_s)
+                channel.event = _Reply(min(timeout_s, CHANNEL_OPEN_S))
                 channel.exec_command(command)
                 if stdin:
                     channel.sendall(stdin)
@@ -249,8 +255,24 @@ class FabricConnection:
         self._connection.client.close()
 
 
+class _Reply(threading.Event):
+    """A channel's event with a limit of its own: Paramiko waits for the answer to a request without one."""
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__()
+        self._limit_s = limit_s
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not super().wait(self._limit_s if timeout is None else timeout):
+            raise TimeoutError(f"no answer to the request to run a command within {self._limit_s:g} s")
+        return True
+
+
 class _Reader:
-    """Reads both streams of a channel together, until it ends, the reader has enough, or time is up."""
+    """Reads both streams of a channel together, until it ends, the reader has enough, or time is up.
+
+    Without ``on_stdout`` the first MiB is kept; with it, a tail for the last words.
+    """
 
     def __init__(self, on_stdout: Callable[[bytes], bool] | None) -> None:
         self.stdout = bytearray()
@@ -264,7 +286,7 @@ class _Reader:
             over = channel.exit_status_ready() and (channel.eof_received or channel.closed)
             if self._drain(channel):
                 return Ending.STOPPED
-            if over or channel.closed:
+            if (over or channel.closed) and not (channel.recv_ready() or channel.recv_stderr_ready()):
                 return Ending.EXITED
             if cancel is not None and cancel.is_set():
                 return Ending.CANCELLED
@@ -277,17 +299,24 @@ class _Reader:
                 poll.poll(min(left_s, POLL_S) * 1000)
 
     def _drain(self, channel: paramiko.Channel) -> bool:
-        stopped = False
-        while channel.recv_ready():
-            data = channel.recv(READ_SIZE)
-            self.stdout += data
-            if self._on_stdout is not None:
-                stopped = self._on_stdout(data) or stopped
-                del self.stdout[:-STDOUT_TAIL]
-        while channel.recv_stderr_ready():
-            self.stderr += channel.recv_stderr(READ_SIZE)
-            del self.stderr[:-STDERR_MAX]
-        return stopped
+        for _ in range(READS_AT_ONCE):
+            if channel.recv_stderr_ready():
+                self.stderr += channel.recv_stderr(READ_SIZE)
+                del self.stderr[:-STDERR_MAX]
+            if not channel.recv_ready():
+                break
+            if self._take(channel.recv(READ_SIZE)):
+                return True
+        return False
+
+    def _take(self, data: bytes) -> bool:
+        """Keep what is to be kept; true where the reader has enough."""
+        self.stdout += data
+        if self._on_stdout is None:
+            del self.stdout[STDOUT_MAX:]
+            return False
+        del self.stdout[:-STDOUT_TAIL]
+        return self._on_stdout(data)
 
 
 class _Policy(paramiko.MissingHostKeyPolicy):
@@ -340,7 +369,10 @@ def _login_error(endpoint: Endpoint, error: Exception) -> HostError:
         return HostKeyError(endpoint.name, fingerprint(error.expected_key), fingerprint(error.key))
     if isinstance(error, paramiko.AuthenticationException):
         return RemoteError(endpoint.name, Failure.AUTHENTICATION, f"user {endpoint.user}: {_reason(error)}")
-    failure = Failure.TIMED_OUT if isinstance(error, TimeoutError) else Failure.DROPPED
+    if isinstance(error, IncompatiblePeer):
+        failure = Failure.INCOMPATIBLE
+    else:
+        failure = Failure.TIMED_OUT if isinstance(error, TimeoutError) else Failure.DROPPED
     return RemoteError(endpoint.name, failure, f"{endpoint.address}:{endpoint.port}: {_reason(error)}")
 
 

@@ -126,6 +126,8 @@ def cloud_init_status(text: str) -> tuple[str, str]:
     with contextlib.suppress(ValueError):
         record = json.loads(text[text.index("{") : text.rindex("}") + 1])
         status = str(record.get("status", "unknown"))
+        if str(record.get("extended_status")).endswith("running"):  # "error - running": one stage failed, others run on
+            return "running", ""
         errors = "; ".join(str(error) for error in record.get("errors") or ())
         extended = str(record.get("extended_status") or status)
         worth = status == "error" or extended.startswith("degraded")
@@ -156,6 +158,7 @@ class Waiting:
         self._cancel = cancel
         self._budgets = budgets
         self._slot = slot
+        self._lost = pauses()  # over all connections: one that breaks each time must not be tried twice a second
         self.stage = "reachable"
         self.last_seen = "nothing yet"
 
@@ -188,6 +191,7 @@ class Waiting:
         """How long a failure may go on: an unpinned key never mends itself, a daemon that is not up does."""
         return {
             Failure.UNPINNED: 0.0,
+            Failure.INCOMPATIBLE: 0.0,
             Failure.HOST_KEY: self._budgets.host_key_s,
             Failure.AUTHENTICATION: self._budgets.authenticated_s,
         }.get(failure, self._budgets.reachable_s)
@@ -209,7 +213,7 @@ class Waiting:
             result = connection.execute(READY_COMMAND, timeout_s=left_s, cancel=self._cancel)
             if result.ending is Ending.LOST:
                 self._see("cloud-init", f"the connection was lost: {result.stderr.strip()[-200:]}")
-                if self._pause(pause_s, self._deadline):
+                if self._pause(next(self._lost), self._deadline):
                     return None
                 raise self._given_up()
             seen = _seen(result)
@@ -252,9 +256,10 @@ def _seen(result: CommandResult) -> Readiness:
     """What a run of the script saw; a driver tool that hangs has answered, and a script that cannot run is not waited
     for: the probe finds out what is wrong."""
     if result.ending in (Ending.TIMED_OUT, Ending.CANCELLED):
-        if "KILN driver\n" in result.stdout:
-            return Readiness("", "nvidia-smi has not returned yet")
-        return Readiness("cloud-init", "the readiness check did not return")
+        if "KILN driver\n" not in result.stdout:
+            return Readiness("cloud-init", "the readiness check did not return")
+        seen = readiness(result.stdout)
+        return seen if seen.waiting == "cloud-init" else Readiness("", "nvidia-smi has not returned yet", seen.note)
     if "KILN cloud-init\n" not in result.stdout:
         words = (result.stderr.strip() or result.stdout.strip() or f"exit status {result.rc}")[-200:]
         return Readiness("", words, f"the readiness check could not run: {words}")

@@ -96,10 +96,11 @@ def test_a_key_that_stays_wrong_ends_within_its_own_budget(scripted_host: Any, s
     assert error.stage == "authenticated"
 
 
-def test_a_key_nobody_gave_is_not_tried_again(scripted_host: Any, scripted_remote: Any) -> None:
-    host = scripted_host(refusals=[Failure.UNPINNED])
+@pytest.mark.parametrize("kind", [Failure.UNPINNED, Failure.INCOMPATIBLE])
+def test_what_cannot_mend_itself_is_not_tried_again(kind: Failure, scripted_host: Any, scripted_remote: Any) -> None:
+    host = scripted_host(refusals=[kind])
     error = failure(scripted_remote(node=host))
-    assert error.last_seen == Failure.UNPINNED.value
+    assert error.last_seen == kind.value
     assert host.log == ["knock"]
 
 
@@ -184,6 +185,7 @@ def test_only_a_driver_that_is_not_there_yet_is_waited_for(driver: str, waiting:
             "",
             "cloud-init status: done (degraded done)",
         ),
+        ('{"status": "error", "extended_status": "error - running", "errors": ["one"]}\n', "cloud-init", ""),
         ('{"status": "error", "errors": ["one", "two"]}\n', "", "cloud-init status: error (one; two)"),
     ],
 )
@@ -193,17 +195,42 @@ def test_cloud_init_is_read_in_its_old_and_its_new_form(text: str, waiting: str,
 
 
 def test_a_driver_tool_that_hangs_has_answered(scripted_remote: Any, scripted_host: Any) -> None:
-    class Hanging:
+    late = CommandResult(Ending.TIMED_OUT, None, "KILN cloud-init\nKILN absent\nKILN driver\n", "", 20.0)
+    assert wait(answering(scripted_remote, late)(node=scripted_host())).notes == ()
+
+
+def test_a_driver_tool_that_hangs_does_not_hide_a_cloud_init_that_still_runs(
+    scripted_remote: Any, scripted_host: Any
+) -> None:
+    late = CommandResult(Ending.TIMED_OUT, None, cloud("running", ""), "", 20.0)
+    error = failure(answering(scripted_remote, late)(node=scripted_host()))
+    assert (error.stage, error.last_seen) == ("cloud-init", "cloud-init status: running")
+
+
+def test_a_connection_that_breaks_each_time_is_tried_at_growing_intervals(
+    scripted_remote: Any, scripted_host: Any
+) -> None:
+    lost = CommandResult(Ending.LOST, None, "", "Channel closed.", 0.0)
+    host = scripted_host()
+    error = failure(answering(scripted_remote, lost)(node=host), deadline_s=0.4)
+    assert "Channel closed." in error.last_seen
+    assert host.log.count("knock") < 40
+
+
+def answering(scripted_remote: Any, result: CommandResult) -> Any:
+    """A remote whose hosts answer every command with the same result."""
+
+    class Answering:
         host_key = ""
 
         def execute(self, *_: Any, **__: Any) -> CommandResult:
-            return CommandResult(Ending.TIMED_OUT, None, "KILN cloud-init\nKILN absent\nKILN driver\n", "", 20.0)
+            return result
 
         def close(self) -> None: ...
 
     class Remote(scripted_remote):  # type: ignore[misc]
-        def login(self, *arguments: Any) -> Hanging:
+        def login(self, *arguments: Any) -> Answering:
             super().login(*arguments)
-            return Hanging()
+            return Answering()
 
-    assert wait(Remote(node=scripted_host())).notes == ()
+    return Remote
