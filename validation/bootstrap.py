@@ -47,14 +47,16 @@ NO_PYTHON = "kiln: no python3"
 NO_SUDO = "kiln: no sudo"
 PYTHONS = ("python3", "/usr/libexec/platform-python")
 
-# $0 is the bootstrap, "$@" its arguments. Shell built-ins only: the session's PATH may hold very little.
+# $1 is the bootstrap on one line, then its arguments. Shell built-ins only: the session's PATH may hold very little.
 SCRIPT = """\
 LC_ALL=C; export LC_ALL
+bootstrap=$(printf %b "$1"); shift
 {check}for p in {pythons}; do
-if command -v "$p" >/dev/null 2>&1; then exec {sudo}"$p" -I -S -c "$0" "$@"; fi
+if command -v "$p" >/dev/null 2>&1; then exec {sudo}"$p" -I -S -c "$bootstrap" "$@"; fi
 done
 echo "{no_python}" >&2
 exit 127"""
+ONE_LINE = str.maketrans({"\n": "\\0012", "!": "\\0041", "\\": "\\0134"})  # for printf %b
 SUDO_CHECK = f'if ! command -v sudo >/dev/null 2>&1; then echo "{NO_SUDO}" >&2; exit 127; fi\n'
 
 
@@ -81,10 +83,7 @@ def digest() -> str:
 
 
 def command(user: str, arguments: Sequence[str]) -> str:
-    """The command line for a host: ``python3 -c BOOTSTRAP``, under ``sudo -n`` unless the user is root.
-
-    The login shell only has to run /bin/sh; everything else is quoted.
-    """
+    """The command line for a host: ``python3 -c BOOTSTRAP``, under ``sudo -n`` unless the user is root."""
     root = user == "root"
     script = SCRIPT.format(
         check="" if root else SUDO_CHECK,
@@ -92,5 +91,11 @@ def command(user: str, arguments: Sequence[str]) -> str:
         sudo="" if root else "sudo -n ",
         no_python=NO_PYTHON,
     )
-    words = ["exec", "/bin/sh", "-c", script, BOOTSTRAP, str(len(archive())), *arguments]
-    return shlex.join(words)
+    return shell(script, BOOTSTRAP.translate(ONE_LINE), str(len(archive())), *arguments)
+
+
+def shell(script: str, *arguments: str) -> str:
+    """A command line that runs a script in /bin/sh, whatever the login shell: a csh too, where no quotes hold a line
+    break and "!" means an earlier command, and a fish, where a backslash in quotes may be one more quote.
+    """
+    return shlex.join(["exec", "/bin/sh", "-c", 'eval "$(printf %b "$0")"', script.translate(ONE_LINE), *arguments])

@@ -1,0 +1,405 @@
+"""The emulated cloud under the real Pulumi CLI: a small program through its life, its accidents and its refusals."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+import paramiko
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from sandbox.client import Sandbox
+from stacks.cli import pulumi_environment
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sandbox-cloud")]
+
+PATIENCE_S = 90.0
+PROGRAM = """
+import json
+from pathlib import Path
+
+import pulumi
+import pulumi_aws as aws
+
+wanted = json.loads(Path("wanted.json").read_text())
+vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16")
+subnet = aws.ec2.Subnet("subnet", vpc_id=vpc.id, cidr_block="10.0.0.0/20", availability_zone="us-east-1a")
+group = aws.ec2.SecurityGroup("group", vpc_id=vpc.id)
+for kind in (aws.vpc.SecurityGroupIngressRule, aws.vpc.SecurityGroupEgressRule):
+    kind(kind.__name__, security_group_id=group.id, ip_protocol="-1", referenced_security_group_id=group.id)
+key = aws.ec2.KeyPair("login", key_name="login", public_key=wanted["login"])
+cluster = aws.ec2.PlacementGroup("cluster", strategy="cluster")
+
+
+def nic(card, device, kind):
+    return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
+        network_card_index=card, device_index=device, interface_type=kind, subnet_id=subnet.id,
+        security_groups=[group.id], delete_on_termination="true",
+    )
+
+
+template = aws.ec2.LaunchTemplate(
+    "host",
+    image_id="ami-0123456789abcdef0",
+    instance_type=wanted["type"],
+    key_name=key.key_name,
+    network_interfaces=[nic(0, 0, "interface"), nic(0, 1, "efa-only"), *(nic(c, 0, "efa-only") for c in range(1, 32))],
+    metadata_options={"http_tokens": "required", "http_put_response_hop_limit": wanted["hops"]},
+    placement={"group_name": cluster.name},
+    block_device_mappings=[
+        {"device_name": "/dev/sda1", "ebs": {"volume_size": 200, "volume_type": "gp3", "iops": 6000, "throughput": 500}}
+    ],
+)
+hosts = [
+    aws.ec2.Instance(
+        name,
+        launch_template={"id": template.id, "version": template.latest_version.apply(str)},
+        user_data=pulumi.Output.secret(wanted["user_data"]),
+        tags={"Name": name, "run": wanted["run"]},
+        **wanted["more"],
+    )
+    for name in wanted["hosts"]
+]
+if wanted["elastic"]:
+    address = aws.ec2.Eip("address", domain="vpc", network_interface=hosts[0].primary_network_interface_id)
+    pulumi.export("elastic", address.public_ip)
+pulumi.export("ids", [host.id for host in hosts])
+pulumi.export("addresses", [host.private_ip for host in hosts])
+"""
+
+
+@dataclass(frozen=True)
+class Key:
+    private: str
+    public: str
+
+
+def new_key() -> Key:
+    made = Ed25519PrivateKey.generate()
+    private = made.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    public = made.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return Key(private.decode(), public.decode())
+
+
+LOGIN, HOST_KEY = new_key(), new_key()
+INDENTED = HOST_KEY.private.replace("\n", "\n    ")
+USER_DATA = f"#cloud-config\nssh_keys:\n  ed25519_private: |\n    {INDENTED}\n"
+
+
+@dataclass
+class Project:
+    """A Pulumi project of its own over the small program; ``wanted`` is what the program reads."""
+
+    folder: Path
+    environment: dict[str, str]
+    wanted: dict[str, Any] = field(default_factory=dict)
+
+    def want(self, **changes: Any) -> None:
+        self.wanted |= changes
+        (self.folder / "wanted.json").write_text(json.dumps(self.wanted))
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["pulumi", "--non-interactive", "--color=never", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        process = self.start(*arguments)
+        text, _ = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode == 0) == (code == 0), text
+        assert "Traceback" not in text, text
+        return text
+
+    def up(self, code: int = 0) -> str:
+        return self.run("up", "--yes", "--skip-preview", code=code)
+
+    def output(self, name: str) -> Any:
+        return json.loads(self.run("stack", "output", "--json"))[name]
+
+    def planned(self) -> dict[str, str]:
+        """What a preview would do, by resource name; ``same`` is left out."""
+        text = self.run("preview", "--json")
+        steps = json.loads(text[text.index("{") :])["steps"]
+        return {step["urn"].split("::")[-1]: step["op"] for step in steps if step["op"] not in ("same", "read")}
+
+    def resources(self, kind: str) -> list[dict[str, Any]]:
+        deployment = json.loads(self.run("stack", "export"))["deployment"]
+        return [item for item in deployment.get("resources", []) if item["type"] == kind]
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    running = Sandbox(tmp_path_factory.mktemp("sandbox"))
+    running.start()
+    yield running
+    assert running.stop()
+
+
+@pytest.fixture
+def project(tmp_path: Path, sandbox: Sandbox) -> Iterator[Project]:
+    made = new_project(tmp_path, sandbox.env())
+    yield made
+    made.run("destroy", "--yes", "--skip-preview", "--refresh=true")
+    sandbox.clear_cloud_faults()
+    assert sandbox.resources() == {}
+
+
+def new_project(folder: Path, variables: dict[str, str]) -> Project:
+    (folder / "state").mkdir()
+    (folder / "Pulumi.yaml").write_text("name: emulated\nruntime: python\n")
+    (folder / "__main__.py").write_text(PROGRAM)
+    environment = pulumi_environment(
+        {
+            **os.environ,
+            **variables,
+            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
+            "PULUMI_HOME": str(folder / "pulumi"),
+            "PULUMI_CONFIG_PASSPHRASE": "test",
+        }
+    )
+    made = Project(folder, environment)
+    made.want(
+        hosts=["one"],
+        type="p5.48xlarge",
+        hops=1,
+        run="1",
+        more={},
+        elastic=False,
+        user_data=USER_DATA,
+        login=LOGIN.public,
+    )
+    made.run("stack", "init", "dev")
+    return made
+
+
+def boot_id(sandbox: Sandbox, instance_id: str) -> str:
+    return (sandbox.home / "hosts" / instance_id / "root/proc/sys/kernel/random/boot_id").read_text()
+
+
+def until(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def plugins_of(sandbox: Sandbox) -> list[str]:
+    """The provider plugins that run against this sandbox, by process id."""
+    marker = f"KILN_SANDBOX_HOME={sandbox.home}".encode()
+    return [
+        folder.name
+        for folder in Path("/proc").glob("[0-9]*")
+        if b"pulumi-resource-aws" in _of_process(folder / "cmdline") and marker in _of_process(folder / "environ")
+    ]
+
+
+def _of_process(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:  # it ended meanwhile, or is not ours to look at
+        return b""
+
+
+def test_a_stack_lives_as_on_the_real_provider_and_leaves_nothing(project: Project, sandbox: Sandbox) -> None:
+    project.up()
+    (launched,) = sandbox.instances()
+    assert len(launched["nics"]) == 33
+    assert sum(nic["type"] == "efa-only" for nic in launched["nics"]) == launched["efa_count"] == 32
+    assert (launched["root"]["iops"], launched["root"]["throughput"]) == (6000, 500)
+    assert launched["metadata"]["httpTokens"] == "required"
+    assert launched["placement_group"].startswith("cluster-")
+    assert project.output("addresses") == [launched["address"]]
+    assert project.planned() == {}
+
+    first, booted = launched["id"], boot_id(sandbox, launched["id"])
+    project.want(run="2")
+    assert project.planned() == {"one": "update"}
+    project.want(user_data=USER_DATA + "runcmd: []\n")
+    assert project.planned() == {"one": "update"}
+    project.up()
+    assert project.output("ids") == [first]
+    assert boot_id(sandbox, first) != booted
+    assert project.planned() == {}
+
+    project.want(hops=2)
+    assert project.planned()["one"] in ("replace", "create-replacement")
+    project.up()
+    assert project.output("ids") != [first]
+    assert [item["id"] for item in sandbox.instances()] == project.output("ids")
+    assert not (sandbox.home / "hosts" / first).exists()
+
+    project.run("destroy", "--yes", "--skip-preview")
+    assert sandbox.resources() == {}
+    assert sandbox.hosts() == []
+    assert list((sandbox.home / "hosts").iterdir()) == []
+
+
+def test_a_host_answers_with_its_own_key_at_both_its_addresses(project: Project, sandbox: Sandbox) -> None:
+    project.want(elastic=True)
+    project.up()
+    addresses = [*project.output("addresses"), project.output("elastic")]
+    assert [address.split(".")[1] for address in addresses] == ["64", "65"]
+    for address in addresses:
+        with paramiko.SSHClient() as client:
+            client.get_host_keys().add(
+                f"[{address}]:{sandbox.endpoint().ssh_port}",
+                "ssh-ed25519",
+                paramiko.Ed25519Key(data=base64.b64decode(HOST_KEY.public.split()[1])),
+            )
+            client.set_missing_host_key_policy(paramiko.RejectPolicy())
+            client.connect(
+                address,
+                sandbox.endpoint().ssh_port,
+                "ubuntu",
+                pkey=_private(LOGIN.private),
+                allow_agent=False,
+                look_for_keys=False,
+                timeout=20,
+            )
+            _, out, _ = client.exec_command("nvidia-smi -L", timeout=30)
+            assert out.read().decode().count("H100") == 8
+
+
+def _private(text: str) -> paramiko.PKey:
+    return paramiko.Ed25519Key.from_private_key(io.StringIO(text))
+
+
+def test_an_instance_that_vanished_is_seen_by_a_refresh_and_made_again(project: Project, sandbox: Sandbox) -> None:
+    project.up()
+    (gone,) = project.output("ids")
+    sandbox.cloud_fault("vanish", "one")
+    assert sandbox.hosts() == []
+    assert "1 deleted" in project.run("refresh", "--yes", "--skip-preview")
+    assert project.planned() == {"one": "create"}
+    project.up()
+    assert project.output("ids") != [gone]
+
+
+def test_what_changes_behind_pulumis_back_is_seen_and_put_right(project: Project, sandbox: Sandbox) -> None:
+    project.up()
+    (instance_id,) = project.output("ids")
+    cloud = boto3.client(
+        "ec2",
+        region_name="us-east-1",
+        endpoint_url=sandbox.endpoint().moto,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+    cloud.create_tags(Resources=[instance_id], Tags=[{"Key": "run", "Value": "drifted"}])
+    project.run("refresh", "--yes", "--skip-preview")
+    assert project.planned() == {"one": "update"}
+    project.up()
+    tags = cloud.describe_tags(Filters=[{"Name": "resource-id", "Values": [instance_id]}])["Tags"]
+    assert {tag["Key"]: tag["Value"] for tag in tags}["run"] == "1"
+
+
+def test_no_capacity_is_said_in_the_words_of_aws_and_the_next_try_succeeds(project: Project, sandbox: Sandbox) -> None:
+    project.want(hosts=["one", "two"])
+    sandbox.cloud_fault("no-capacity", "two", 1)
+    text = project.up(code=1)
+    assert "operation error EC2: RunInstances, api error InsufficientInstanceCapacity: We currently do not" in text
+    assert [item["name"] for item in sandbox.instances()] == ["one"]
+    project.up()
+    assert sorted(item["name"] for item in sandbox.instances()) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"type": "p99.bogus"}, "api error InvalidParameterValue: Invalid value 'p99.bogus' for InstanceType."),
+        ({"type": "g5.xlarge"}, "network card"),
+        ({"more": {"subnet_id": "subnet-1"}}, "Network interfaces and an instance-level subnet ID"),
+        ({"more": {"cpu_options": {"core_count": 2}}}, "cpuOptions"),
+        ({"hops": 65}, "HttpPutResponseHopLimit 65 must be between 1 and 64"),
+    ],
+)
+def test_what_aws_would_refuse_is_refused_in_one_line(project: Project, change: dict[str, Any], words: str) -> None:
+    project.want(**change)
+    text = project.up(code=1)
+    assert any(words in line for line in text.splitlines()), text
+
+
+def test_an_interrupted_launch_stays_in_the_state_and_is_taken_up_again(project: Project, sandbox: Sandbox) -> None:
+    sandbox.cloud_fault("slow-create", "one", 60)
+    process = project.start("up", "--yes", "--skip-preview")
+    until(lambda: bool(sandbox.instances()))
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    text, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode != 0
+    assert time.monotonic() - started < 10, "a cancel must not wait for the launch"
+    (kept,) = project.resources("aws:ec2/instance:Instance")
+    assert kept["id"] == sandbox.instances()[0]["id"]
+    assert "cancelled while waiting" in kept["initErrors"][0], text
+    sandbox.clear_cloud_faults()
+    project.up()
+    assert project.output("ids") == [kept["id"]]
+
+
+def test_the_plugin_ends_when_its_engine_is_killed(project: Project, sandbox: Sandbox) -> None:
+    sandbox.cloud_fault("slow-create", "one", 60)
+    process = project.start("up", "--yes", "--skip-preview")
+    until(lambda: bool(sandbox.instances()))
+    assert plugins_of(sandbox)
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    until(lambda: not plugins_of(sandbox), 10)
+    sandbox.cloud_fault("vanish", "one")  # nobody recorded it, so nobody would destroy it: a leak, as on AWS
+    project.run("cancel", "--yes")
+
+
+def test_an_existing_resource_is_imported_and_a_missing_one_is_not(project: Project, sandbox: Sandbox) -> None:
+    project.up()
+    (vpc,) = project.resources("aws:ec2/vpc:Vpc")
+    options = ("--yes", "--protect=false", "--generate-code=false", "--skip-preview")
+    text = project.run("import", *options, "aws:ec2/vpc:Vpc", "other", "vpc-0123456789abcdef0", code=1)
+    assert "does not exist" in text
+    project.run("state", "delete", "--yes", "--force", vpc["urn"])
+    project.run("import", *options, "aws:ec2/vpc:Vpc", "vpc", vpc["id"])
+    (again,) = project.resources("aws:ec2/vpc:Vpc")
+    assert again["outputs"] == vpc["outputs"]
+    assert again["inputs"]["cidrBlock"] == "10.0.0.0/16"
+
+
+def test_a_key_pair_with_a_fixed_name_is_deleted_before_it_is_made_again(project: Project) -> None:
+    project.up()
+    project.want(login=new_key().public)
+    text = project.up()
+    lines = [line for line in text.splitlines() if re.search(r"KeyPair.* login .*(deleted|created)", line)]
+    assert [bool(re.search("deleted", line)) for line in lines] == [True, False], text
+
+
+def test_without_a_sandbox_there_is_one_clear_line(tmp_path: Path) -> None:
+    home = tmp_path / "nothing"
+    plugin = Path(__file__).resolve().parents[2] / "sandbox" / "bin"
+    variables = {
+        "PATH": f"{plugin}{os.pathsep}{os.environ['PATH']}",
+        "KILN_SANDBOX_HOME": str(home),
+        "AWS_REGION": "us-east-1",
+    }
+    project = new_project(tmp_path, variables)
+    text = project.run("preview", code=1)
+    lines = [line for line in text.splitlines() if str(home) in line]
+    assert lines
+    assert all("start it with `kiln sandbox start`" in line for line in lines), text
