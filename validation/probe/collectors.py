@@ -71,7 +71,7 @@ def collectors(root: Root) -> List[Collector]:
         tool("kernel-log", *KERNEL_LOGS, timeout_s=LOG_S, cap=LOG_CAP)._replace(whole=begins_at_boot),
         tool("lspci", "lspci -Dnn"),
         tool("fabricmanager", FABRIC_MANAGER),
-        tool("fi-info", "fi_info -p efa -t FI_EP_RDM"),
+        tool("fi-info", "fi_info -p efa -t FI_EP_RDM", timeout_s=GPU_S),  # libfabric opens CUDA: the same cold start
         tool("ibv-devinfo", "ibv_devinfo"),
         tool("lsblk", "lsblk -J -b -o NAME,TYPE,SIZE,MODEL,SERIAL,MOUNTPOINT"),
         tool("nvcc", "nvcc --version"),

@@ -122,6 +122,13 @@ def test_a_caller_that_ignores_the_end_of_children_hides_no_exit_status(host: Pa
     assert (item.outcome, item.rc) == (Outcome.OK, 15)
 
 
+def test_a_tool_that_opens_the_gpus_has_time_for_a_cold_start() -> None:
+    """fi_info too: libfabric opens CUDA, which initialises every GPU where persistence mode is off."""
+    limits = {entry.name: entry.timeout_s for entry in collectors(Root("/"))}
+    opening = ("nvml", "nvidia-smi-q-x", "topo-m", "topo-p2p-r", "nvlink-s", "fi-info")
+    assert min(limits[name] for name in opening) >= 45.0
+
+
 def test_a_tool_that_hangs_costs_its_limit_and_nothing_else(host: Path) -> None:
     tool(host, "nvidia-smi", "exec /bin/sleep 60")
     tool(host, "uname", "echo Linux 6.8 x86_64")
