@@ -11,7 +11,7 @@ PYTHON ?= python3
 SOURCE := bench examples images kiln plugins profiles sandbox stacks tests tools validation
 WORKERS ?= 2
 
-.PHONY: help setup fmt lint types docs test unit demo bench check clean
+.PHONY: help setup fmt lint types docs test smi unit demo bench check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -36,7 +36,12 @@ docs: setup  ## write the generated pages: docs/checks.md, docs/faults.md, the t
 	$(BIN)/python -m tools.docs
 
 test: setup  ## unit and system tests, with coverage
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term -m "not realsmi"
+	@echo "The tests of the real nvidia-smi are not among these: make smi"
+
+smi: setup  ## the real nvidia-smi over the stub NVML; tools/nvidia_smi.sh fetches it where apt may
+	@tools/nvidia_smi.sh > /dev/null
+	$(BIN)/pytest -n $(WORKERS) -m realsmi tests/system/test_real_nvidia_smi.py
 
 unit: setup  ## unit tests only: offline, seconds
 	$(BIN)/pytest -n $(WORKERS) tests/unit
@@ -47,7 +52,7 @@ demo: setup  ## the whole path on simulated hosts: healthy, then one broken NVLi
 bench: setup  ## how fast hosts are validated, as ratios to OpenSSH in the same run
 	$(BIN)/python -m bench
 
-check: lint test  ## what CI runs
+check: lint test smi  ## what CI runs
 
 clean:  ## remove what was built here; the Pulumi CLI in ~/.cache/kiln stays
 	rm -rf .venv .cache build reports .coverage .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -7,6 +7,7 @@
 enum { TIMEOUT = 10, ACCOUNTED_PROCESSES = 4000 };
 
 Return nvmlDeviceGetHandleByPciBusId_v2(const char *bus, Device *device);
+Return nvmlDeviceGetPciInfo_v3(Device device, struct pci_info *info);
 Return nvmlDeviceGetTopologyCommonAncestor(Device first, Device second, unsigned *level);
 
 /* ---- the table of unpublished functions ---- */
@@ -123,6 +124,25 @@ Return nvmlDeviceGetInforomVersion(Device device, unsigned object, char *text, u
     return nvml_copy_of(device, objects[object], text, size);
 }
 
+struct pci_info_extended {
+    unsigned version, domain, bus, device, device_id, subsystem, base_class, sub_class;
+    char bus_id[32];
+};
+Return nvmlDeviceGetPciInfoExt(Device device, struct pci_info_extended *info) {
+    struct pci_info plain;
+    Return code = nvmlDeviceGetPciInfo_v3(device, &plain);
+    if (code) return code;
+    info->domain = plain.domain;
+    info->bus = plain.bus;
+    info->device = plain.device;
+    info->device_id = plain.device_id;
+    info->subsystem = plain.subsystem;
+    info->base_class = 3; /* a display controller, */
+    info->sub_class = 2;  /* for 3D */
+    memcpy(info->bus_id, plain.bus_id, sizeof info->bus_id);
+    return SUCCESS;
+}
+
 /* The NUMA nodes near a GPU, as bits; the platform may name several, which is how it says that it does not know. */
 Return nvmlDeviceGetMemoryAffinity(Device device, unsigned size, unsigned long *set, unsigned scope) {
     const char *text = NULL;
@@ -143,6 +163,7 @@ NONE(nvmlDeviceGetAccountingPids)
 NONE(nvmlDeviceGetApplicationsClock)
 NONE(nvmlDeviceGetAutoBoostedClocksEnabled)
 NONE(nvmlDeviceGetBridgeChipInfo)
+NONE(nvmlDeviceGetC2cModeInfoV)
 NONE(nvmlDeviceGetClock)
 NONE(nvmlDeviceGetConfComputeProtectedMemoryUsage)
 NONE(nvmlDeviceGetDefaultApplicationsClock)
@@ -157,6 +178,7 @@ NONE(nvmlDeviceGetMaxMigDeviceCount)
 NONE(nvmlDeviceGetPcieThroughput)
 NONE(nvmlDeviceGetSupportedMemoryClocks)
 NONE(nvmlDeviceGetVgpuCapabilities)
+NONE(nvmlDeviceGetVgpuHeterogeneousMode)
 NONE(nvmlDeviceIsMigDeviceHandle)
 NONE(nvmlDeviceValidateInforom)
 Return nvmlGetVgpuDriverCapabilities(void) { return NOT_SUPPORTED; }
