@@ -147,7 +147,10 @@ def test_a_probe_whose_reader_is_gone_ends_and_leaves_no_tool_running(host: Path
     command = [sys.executable, "-m", "validation.probe", "collect", "n0", "20"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        process.stdout.readline()
+        end = time.monotonic() + 5.0
+        while not (host / "pid").exists() or not (host / "pid").read_text():
+            assert time.monotonic() < end
+            time.sleep(0.01)
         process.stdout.close()
         assert process.wait(timeout=10) == 1
     pid = int((host / "pid").read_text())
