@@ -12,13 +12,13 @@ import contextlib
 import json
 import random
 import re
-import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from profiles.errors import HostError
+from validation.bootstrap import shell
 from validation.remote import CommandResult, Connection, Ending, Endpoint, Failure, Remote, RemoteError
 
 ATTEMPT_MIN_S = 1.0
@@ -48,7 +48,7 @@ done
 echo "KILN no device"
 fi"""
 
-READY_COMMAND = shlex.join(["exec", "/bin/sh", "-c", READY_SCRIPT])
+READY_COMMAND = shell(READY_SCRIPT)
 
 NOT_YET = re.compile(
     r"couldn't communicate with the NVIDIA driver|Driver Not Loaded|command not found|libnvidia-ml\.so|Not Ready",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from validation import bootstrap
 from validation.transcript import Transcript
+from validation.waiting import READY_COMMAND
 
 
 def test_the_archive_holds_the_whole_probe_and_pynvml_and_is_always_the_same() -> None:
@@ -27,16 +29,30 @@ def test_the_archive_holds_the_whole_probe_and_pynvml_and_is_always_the_same() -
 
 def test_root_needs_no_sudo_and_others_use_it_without_a_prompt() -> None:
     assert "sudo" not in bootstrap.command("root", ["collect", "n0"])
-    assert "exec sudo -n " in bootstrap.command("ubuntu", ["collect", "n0"])
+    assert "exec sudo -n" in bootstrap.command("ubuntu", ["collect", "n0"])
 
 
-def test_the_command_line_survives_any_login_shell() -> None:
-    words = shlex.split(bootstrap.command("root", ["collect", "n0"]))
-    assert words[:3] == ["exec", "/bin/sh", "-c"]
-    assert words[4] == bootstrap.BOOTSTRAP
-    assert words[5:] == [str(len(bootstrap.archive())), "collect", "n0"]
-    assert "!" not in bootstrap.BOOTSTRAP
-    assert "'" not in bootstrap.BOOTSTRAP
+@pytest.mark.parametrize("command", [bootstrap.command("ubuntu", ["collect", "n0"]), READY_COMMAND])
+def test_the_command_line_survives_any_login_shell(command: str) -> None:
+    """csh: no line break in quotes, no "!"; fish: no backslash before a quote or another backslash in quotes."""
+    assert shlex.split(command)[:3] == ["exec", "/bin/sh", "-c"]
+    assert "\n" not in command
+    assert "!" not in command
+    assert not set(re.findall(r"\\(.)", command)) & {"'", "\\"}
+
+
+def test_a_script_comes_out_of_its_command_line_as_it_went_in() -> None:
+    script = 'echo \'!a\' "b\\\\" "$1"\nprintf \'%s\\n\' "it\'s" 100%'
+    plain = subprocess.run(["sh", "-c", script, "0", "c d"], capture_output=True, check=True)
+    packed = subprocess.run(["sh", "-c", bootstrap.shell(script, "c d")], capture_output=True, check=True)
+    assert packed.stdout == plain.stdout
+    assert packed.stdout.count(b"\n") == 3
+
+
+def test_the_command_line_brings_the_probe_to_life() -> None:
+    command = ["sh", "-c", bootstrap.command("root", ["collect", "n0", "5"])]
+    result = subprocess.run(command, input=bootstrap.archive(), capture_output=True, timeout=30, check=False)
+    assert Transcript("n0").feed(result.stdout), result.stderr
 
 
 def run(stdin: bytes, *arguments: str, before: str = "") -> subprocess.CompletedProcess[bytes]:
