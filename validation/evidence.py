@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,13 @@ from typing import Any
 from profiles.errors import ParseError
 
 SCHEMA = "kiln/evidence/v1"
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)  # a file is named after it, and the host chose it
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("source", "outcome", "stdout", "stderr", "error"), (str,)),
+    "rc": (int, type(None)),
+    "duration_s": (int, float),
+    "truncated": (bool,),
+}
 
 
 class Outcome(str, enum.Enum):
@@ -48,9 +56,16 @@ class Item:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Item:
         """Raises ParseError where a field is missing, unknown or of the wrong type."""
+        if not isinstance(data, Mapping):
+            raise ParseError("evidence", 0, "not an evidence item")
         unknown = set(data) - set(cls.__dataclass_fields__)
         if unknown or not {"name", "source", "outcome"} <= set(data):
             raise ParseError("evidence", 0, f"not an evidence item: fields {sorted(data)}")
+        if not isinstance(data["name"], str) or not _NAME.fullmatch(data["name"]):
+            raise ParseError("evidence", 0, f"item name {data['name']!r} is not a plain name")
+        wrong = [key for key, kinds in _TYPES.items() if key in data and type(data[key]) not in kinds]
+        if wrong:
+            raise ParseError("evidence", 0, f"item {data['name']!r}: {wrong[0]} is {data[wrong[0]]!r:.40}")
         try:
             return cls(**{**data, "outcome": Outcome(data["outcome"])})
         except (TypeError, ValueError) as error:
@@ -107,8 +122,8 @@ class Bundle:
             raise ParseError("evidence", 0, f"{path}: schema is not {SCHEMA}")
         items = {}
         for entry in manifest.get("items", ()):
-            name = str(entry.get("name", ""))
-            if not name or "/" in name or name.startswith("."):
+            name = str(entry.get("name", "")) if isinstance(entry, dict) else ""
+            if not _NAME.fullmatch(name):
                 raise ParseError("evidence", 0, f"{path}: item name {name!r} is not a plain name")
             text = directory / "items" / f"{name}.txt"
             errors = directory / "items" / f"{name}.stderr.txt"

@@ -56,6 +56,35 @@ def test_noise_on_lines_of_its_own_is_ignored_after_the_start_too(written: bytes
     assert read(*(line + b"broadcast message\n" for line in lines)).bundle("node").complete
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"name": "../../etc/cron.d/x"},
+        {"name": "/etc/x"},
+        {"name": ".."},
+        {"name": ""},
+        {"name": 3},
+        {"stdout": None},
+        {"rc": "0"},
+        {"rc": False},
+        {"truncated": "no"},
+        {"outcome": "fine"},
+        {"more": 1},
+        ["name", "source", "outcome"],
+    ],
+)
+def test_an_item_that_is_not_one_makes_the_evidence_incomplete(item: Any, recorder: Any) -> None:
+    """The host chooses the name, and a file may be named after it."""
+    wire = recorder("n1")
+    wire.start({"root": "/"})
+    base = {"name": "kernel", "source": "uname", "outcome": "ok"}
+    wire.evidence({**base, **item} if isinstance(item, dict) else item)
+    wire.end()
+    bundle = read(wire.data).bundle("node")
+    assert not bundle.complete
+    assert not bundle.items
+
+
 def test_nothing_after_the_end_marker_is_read(written: bytes) -> None:
     transcript = read(written, written)
     assert transcript.bundle("node").complete
