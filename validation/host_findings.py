@@ -45,7 +45,6 @@ def burn_in_not_run(host: str, why: str) -> Finding:
         Verdict.UNKNOWN,
         f"no burn-in: {why}",
         remedy="Mend what the other findings name; the burn-in then runs by itself.",
-        required=False,
     )
 
 
