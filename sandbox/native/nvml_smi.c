@@ -18,6 +18,7 @@ Return nvmlDeviceGetTopologyCommonAncestor(Device first, Device second, unsigned
 enum {
     TABLE_SIZE = 512,
     ANCESTOR_BY_BUS_ID = 23,
+    BUS_ID_OF_INDEX = 81,
     PART_NUMBER = 231,
     THERMAL_MARGIN = 240
 };
@@ -34,6 +35,13 @@ static Return ancestor_by_bus_id(const char *first, const char *second, unsigned
     if (code == SUCCESS) *level = *level / 10 - 1; /* here PIX, PXB, PHB, NODE, SYS are 0 to 4; published: 10 to 50 */
     return code;
 }
+/* Asked of every index before its handle, so that a GPU without one can be named: "0000:86:00.0". */
+static Return bus_id_of_index(unsigned index, char *text) {
+    const char *bus_id = machine_gpu(index, "pci.bus_id");
+    if (!bus_id || strlen(bus_id) != sizeof "00000000:86:00.0" - 1) return NOT_FOUND;
+    strcpy(text, bus_id + 4);
+    return SUCCESS;
+}
 static Return part_number(Device device, char *text, unsigned size) {
     return nvml_copy_of(device, "gpu_part", text, size);
 }
@@ -49,6 +57,7 @@ Return nvmlInternalGetExportTable(const void **result, const void *id) {
     table[0].size = sizeof table;
     for (unsigned place = 1; place < TABLE_SIZE; place++) table[place].function = (Function)not_supported;
     table[ANCESTOR_BY_BUS_ID].function = (Function)ancestor_by_bus_id;
+    table[BUS_ID_OF_INDEX].function = (Function)bus_id_of_index;
     table[PART_NUMBER].function = (Function)part_number;
     table[THERMAL_MARGIN].function = (Function)thermal_margin;
     *result = table;

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.system, pytest.mark.realsmi]
 
 P5 = "p5.48xlarge"
 WITH_NVLINK = (P5, "p4d.24xlarge", "p3.16xlarge")
-VICTIM = 3
+VICTIM = "0000:86:00.0"  # whom a fault on one GPU hits
 LOST = 15  # NVML_ERROR_GPU_IS_LOST, which nvidia-smi ends with
 # What nvidia-smi has learned to print since driver 535, or prints elsewhere.
 NEWER = {
@@ -269,9 +269,10 @@ def test_a_lost_gpu_is_named_by_every_output_that_needs_it(
     text = smi(make_host(P5, "gpu-lost"), *arguments, ends=LOST)
     fault = driver_fault.first(text, "nvidia-smi")
     assert fault is not None
-    assert (fault.kind, fault.gpu) == ("gpu-lost", str(VICTIM))
+    assert (fault.kind, fault.gpu) == ("gpu-lost", VICTIM)
     if arguments == ("-L",):
-        assert len(smi_list.parse_list(text).inventory.gpus) == 7
+        listed = smi_list.parse_list(text).inventory
+        assert (len(listed.gpus), listed.lost) == (7, (VICTIM,))
         return
     for parse in (smi_xml.parse, smi_text.parse, nvlink.parse, smi_list.parse_table):
         with pytest.raises(ParseError):

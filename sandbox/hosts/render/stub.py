@@ -136,7 +136,7 @@ def _links(gpu: Gpu, host: Host) -> Keys:
 
 
 def render(host: Host) -> str:
-    """The whole of ``machine.txt``. A GPU that fell off the bus has its error and nothing else to say."""
+    """The whole of ``machine.txt``. A GPU that fell off the bus has its error and its address, nothing else."""
     major, minor = host.cuda_driver.split(".")
     lines = [
         "# What the stub libraries answer from. Written anew with every fault.",
@@ -149,7 +149,7 @@ def render(host: Host) -> str:
     ]
     for index, gpu in enumerate(host.gpus):
         if gpu.lost:
-            lines.append(f"gpu.{index}.error={NVML_GPU_IS_LOST}")
+            lines += [f"gpu.{index}.error={NVML_GPU_IS_LOST}", f"gpu.{index}.pci.bus_id={gpu.bus_id}"]
             continue
         keys = _identity(index, gpu, host)
         for more in (_memory(gpu), _physics(gpu, host.machine.pcie_width), _links(gpu, host)):
