@@ -68,7 +68,9 @@ def _warned(host: HostReport, date: str, error: LookError) -> HostReport:
 
 def write_beside_evidence(expected: Expectation, folder: Path) -> None:
     """Keep what was known of bad units with the evidence, so that judging it offline comes to the same."""
-    if expected.known_bad or expected.known_bad_gap:
+    if not expected.known_bad and not expected.known_bad_gap:
+        (folder / KEPT_WITH_EVIDENCE).unlink(missing_ok=True)  # of an earlier run into the same folder
+    else:
         known = [unit.model_dump() for unit in expected.known_bad]
         text = json.dumps({"gap": expected.known_bad_gap, "known_bad": known}, indent=2)
         (folder / KEPT_WITH_EVIDENCE).write_text(text + "\n", encoding="utf-8")

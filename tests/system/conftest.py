@@ -1,20 +1,28 @@
-"""Fixtures of the system tests: a real OpenSSH daemon on a loopback port, and users to log in as."""
+"""Fixtures of the system tests: a real OpenSSH daemon, users to log in as, and a simulated host that answers."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import shutil
 import socket
 import subprocess
+import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from sandbox.hosts.host import SimulatedHost
+from sandbox.hosts.server import serve
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 START_S = 10.0
@@ -153,3 +161,56 @@ def _remove_user(name: str) -> None:
         time.sleep(0.05)
     gone = subprocess.run(["id", name], capture_output=True).returncode
     assert gone, f"user {name} could not be removed"
+
+
+@dataclass
+class Rack:
+    """One simulated host that answers, and the inventory that names it."""
+
+    host: SimulatedHost
+    folder: Path
+    inventory: Path
+
+    def kiln(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "kiln", *words]
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+
+    def validate(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return self.kiln("validate", "--hosts", str(self.inventory), "--deadline", "60", *words)
+
+    def change(self, **values: Any) -> None:
+        data = json.loads(self.inventory.read_text())
+        data["hosts"][0] = {key: value for key, value in {**data["hosts"][0], **values}.items() if value is not None}
+        self.inventory.write_text(json.dumps(data))
+
+
+@pytest.fixture
+def rack(tmp_path: Path, closed_port: int, key_pair: Callable[[], Any]) -> Iterator[Rack]:
+    """A healthy host on a loopback port, served by an event loop of its own."""
+    host = SimulatedHost.create(tmp_path / "hosts", "h1", "gpu-a", "g5.xlarge")
+    own, client = key_pair(), key_pair()
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    starting = serve(host, "127.0.0.1", closed_port, own.private, [client.public])
+    handle = asyncio.run_coroutine_threadsafe(starting, loop).result(30)
+    (tmp_path / "key").write_text(client.private)
+    entry = {
+        "name": "gpu-a",
+        "address": "127.0.0.1",
+        "port": closed_port,
+        "user": "ubuntu",
+        "privateKeyFile": "key",
+        "hostKey": own.public,
+        "instanceType": "g5.xlarge",
+        "evidenceRoot": str(tmp_path / "hosts"),
+    }
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(json.dumps({"hosts": [entry]}))  # JSON is YAML
+    try:
+        yield Rack(host, tmp_path, inventory)
+    finally:
+        asyncio.run_coroutine_threadsafe(handle.close(), loop).result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

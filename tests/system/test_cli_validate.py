@@ -2,78 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.hosts.host import SimulatedHost
-from sandbox.hosts.server import serve
+if TYPE_CHECKING:
+    from tests.system.conftest import Rack
 
 pytestmark = pytest.mark.system
 
-ADDRESS = "127.0.0.1"
 INSTANCE_TYPE = "g5.xlarge"
-
-
-@dataclass
-class Rack:
-    """One simulated host that answers, and the inventory that names it."""
-
-    host: SimulatedHost
-    folder: Path
-    inventory: Path
-
-    def kiln(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kiln", *words]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
-
-    def validate(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self.kiln("validate", "--hosts", str(self.inventory), "--deadline", "60", *words)
-
-    def change(self, **values: Any) -> None:
-        data = json.loads(self.inventory.read_text())
-        data["hosts"][0] = {key: value for key, value in {**data["hosts"][0], **values}.items() if value is not None}
-        self.inventory.write_text(json.dumps(data))
-
-
-@pytest.fixture
-def rack(tmp_path: Path, closed_port: int, key_pair: Callable[[], Any]) -> Iterator[Rack]:
-    """A healthy host on a loopback port, served by an event loop of its own."""
-    host = SimulatedHost.create(tmp_path / "hosts", "h1", "gpu-a", INSTANCE_TYPE)
-    own, client = key_pair(), key_pair()
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    starting = serve(host, ADDRESS, closed_port, own.private, [client.public])
-    handle = asyncio.run_coroutine_threadsafe(starting, loop).result(30)
-    (tmp_path / "key").write_text(client.private)
-    entry = {
-        "name": "gpu-a",
-        "address": ADDRESS,
-        "port": closed_port,
-        "user": "ubuntu",
-        "privateKeyFile": "key",
-        "hostKey": own.public,
-        "instanceType": INSTANCE_TYPE,
-        "evidenceRoot": str(tmp_path / "hosts"),
-    }
-    inventory = tmp_path / "inventory.yaml"
-    inventory.write_text(json.dumps({"hosts": [entry]}))  # JSON is YAML
-    try:
-        yield Rack(host, tmp_path, inventory)
-    finally:
-        asyncio.run_coroutine_threadsafe(handle.close(), loop).result(30)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 def verdict(done: subprocess.CompletedProcess[str]) -> tuple[int, str, dict[str, str]]:
