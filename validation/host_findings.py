@@ -8,8 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from validation.remote import HostKeyError
+from validation.report.model import HostReport
 from validation.target import Target
-from validation.verdict import FaultClass, Finding, Verdict
+from validation.verdict import FaultClass, Finding, Verdict, combine
+
+# Checks of what a load may break for good, so that they are made again after it. Not those of clocks, heat and use,
+# which are as the load has left them for a moment.
+LASTING = (
+    "ecc.", "fabric.state", "gpu.count", "gpu.lost", "gpu.readable", "gpu.recovery_action", "kernel.", "memory.",
+    "nvlink.links_active", "evidence.complete",
+)  # fmt: skip
 
 
 def wrong_key(host: str, error: HostKeyError) -> Finding:
@@ -46,6 +54,55 @@ def burn_in_not_run(host: str, why: str) -> Finding:
         f"no burn-in: {why}",
         remedy="Mend what the other findings name; the burn-in then runs by itself.",
     )
+
+
+def changed_under_load(host: str) -> Finding:
+    message = "after the burn-in this is not the host that was judged before it: it has rebooted, or a GPU is gone"
+    return Finding("host.identity", host, Verdict.UNKNOWN, message, remedy="Validate again.")
+
+
+def after_load(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings of before a burn-in, those about lasting errors replaced by the ones of after it."""
+    anew: dict[str, list[Finding]] = {}
+    for finding in after:
+        if finding.check.startswith(LASTING):
+            anew.setdefault(finding.check, []).append(finding)
+    whole: list[Finding] = []
+    replaced = set(anew)
+    for finding in before:
+        whole += anew.pop(finding.check, []) if finding.check in replaced else [finding]
+    return (*whole, *(finding for rest in anew.values() for finding in rest))
+
+
+def each_its_own(reports: Sequence[HostReport]) -> list[HostReport]:
+    """The same; hosts that showed the same GPUs are one machine under two names, of which one was never looked at."""
+    owners: dict[str, set[int]] = {}
+    for index, report in enumerate(reports):
+        for uuid in report.identity.gpu_uuids if report.identity else ():
+            owners.setdefault(uuid, set()).add(index)
+    twins: dict[int, set[int]] = {}
+    for sharing in owners.values():
+        for index in sharing if len(sharing) > 1 else ():
+            twins.setdefault(index, set()).update(sharing - {index})
+    return [_twin(report, [reports[n] for n in sorted(twins.get(i, ()))]) for i, report in enumerate(reports)]
+
+
+def _twin(report: HostReport, others: Sequence[HostReport]) -> HostReport:
+    if not others:
+        return report
+    names = ", ".join(f"{other.host} ({other.address})" for other in others)
+    finding = Finding(
+        "host.identity",
+        report.host,
+        Verdict.FAIL,
+        f"the same GPUs answer as {names}: one machine under several names, so another was not looked at",
+        measured=f"the GPUs of {names}",
+        expected="a machine of its own",
+        remedy="Give each host its own address.",
+        fault_class=FaultClass.OPERATOR,
+    )
+    findings = (*report.findings, finding)
+    return replace(report, findings=findings, verdict=combine(findings))
 
 
 def identity(target: Target, own: str | None, shown: str) -> Finding:

@@ -12,7 +12,7 @@ from typing import Any
 
 from profiles.errors import HostError, KilnError
 from profiles.models import Expectation
-from validation import burnin_reuse, host_findings, judge, unit_memory, units
+from validation import bootstrap, burnin_reuse, host_findings, judge, unit_memory, units
 from validation.collect import BURN_IN_S, COLLECT_S, burn_in, collect
 from validation.evidence import Bundle, Item, Outcome
 from validation.facts.assemble import assemble
@@ -75,7 +75,7 @@ class HostRun:
         ).until_ready()
         with contextlib.closing(ready.connection):
             self._say("probe", "gathering evidence")
-            with around.slot:
+            with around.probes:
                 bundle = self._collect(ready.connection, endpoint)
             bundle = replace(bundle, notes=(*bundle.notes, *ready.notes))
             return self._verdict(bundle, ready.connection)
@@ -107,7 +107,8 @@ class HostRun:
             findings.append(host_findings.burn_in_not_run(name, why))
         else:
             bundle, record, reused = self._burnt_in(bundle, identity, connection)
-            findings += self._judge(bundle, assemble(bundle), self._expected)
+            judged = self._judge(bundle, assemble(bundle), self._expected)
+            findings += judged if reused else self._afterwards(judged, identity, connection)
         findings += self._kept(bundle)
         return self._report(tuple(findings), identity, record, reused)
 
@@ -140,6 +141,23 @@ class HostRun:
         if identity is not None and item.outcome is Outcome.OK:
             record = BurnInRecord(identity, self._level, _utc(), item.stdout)
         return _with(bundle, item), record, False
+
+    def _afterwards(
+        self, judged: tuple[Finding, ...], identity: Identity | None, connection: Connection
+    ) -> tuple[Finding, ...]:
+        """The findings with those about lasting errors made anew: many a fault shows under load only."""
+        name = self._target.name
+        self._say(BURN_IN, "looking for errors it left behind")
+        try:
+            with self._around.probes:
+                after = self._collect(connection, self._target.endpoint)
+        except HostError as error:
+            return (*judged, host_findings.not_reached(name, "probe", error.last_seen, error.remedy))
+        facts = assemble(after)
+        if after.complete and self._identity(facts) != identity:
+            return (*judged, host_findings.changed_under_load(name))
+        again = self._judge(after, facts, self._expected.model_copy(update={"burn_in": "none"}))
+        return host_findings.after_load(judged, again)
 
     def _earlier(self, bundle: Bundle, identity: Identity | None) -> BurnInRecord | None:
         record, now = self._previous, dt.datetime.now(dt.timezone.utc)
@@ -176,8 +194,10 @@ class HostRun:
             self._say(BURN_IN, str(record.get("text") or ""))
 
     def _identity(self, facts: Facts) -> Identity | None:
+        # The probe measures as the judge judges: a burn-in by another probe is another measurement.
+        judged_by = f"{judge.JUDGE_DIGEST}-{bootstrap.digest()[:16]}"
         return burnin_reuse.identity_of(
-            facts, instance_id=self._target.instance_id, expectation=digest(self._expected), judge=judge.JUDGE_DIGEST
+            facts, instance_id=self._target.instance_id, expectation=digest(self._expected), judge=judged_by
         )
 
     def _who(self, facts: Facts, connection: Connection) -> Finding:

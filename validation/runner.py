@@ -1,6 +1,6 @@
 """Judges many hosts at once. A host that is dead, slow or wrong delays and spoils no other.
 
-One thread a host, which mostly sleeps; key exchanges and probes share ``Options.concurrency`` slots. ``validate`` comes
+One thread a host, which mostly sleeps; ``Options.concurrency`` bounds key exchanges and probes. ``validate`` comes
 back within a second of a cancel, and at its deadline, whatever the threads do.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import queue
+import resource
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from validation import host_findings
 from validation.host_run import HostRun
 from validation.remote import FabricRemote, Remote
 from validation.report.model import BurnInRecord, HostReport, StackReport
@@ -21,6 +23,9 @@ from validation.verdict import combine_hosts
 
 __all__ = ["Options", "Progress", "Target", "validate"]
 
+PROBES_A_SLOT = 4
+FILES_A_HOST = 4
+FILES_SPARE = 128  # for everything else this process has open
 THREADS_MAX = 1024  # a waiting thread costs some 100 KiB
 CANCEL_GRACE_S = 0.8  # the engine wants its answer within 2 s of a cancel
 DEADLINE_GRACE_S = 5.0  # for hosts that are summing up
@@ -50,11 +55,12 @@ def validate(
         progress=progress,
         stop=threading.Event(),
         slot=threading.BoundedSemaphore(max(1, options.concurrency)),
+        probes=threading.BoundedSemaphore(PROBES_A_SLOT * max(1, options.concurrency)),
         deadline=begun + options.deadline_s,
     )
     runs = [HostRun(target, around, (previous or {}).get(target.name)) for target in targets]
     try:
-        reports = _all(runs, around, cancel)
+        reports = host_findings.each_its_own(_all(runs, around, cancel))
     finally:
         around.stop.set()  # whoever still runs ends soon, and says nothing more
     return StackReport(
@@ -71,8 +77,7 @@ def _all(runs: Sequence[HostRun], around: Surroundings, cancel: threading.Event)
     done: queue.SimpleQueue[tuple[int, HostReport]] = queue.SimpleQueue()
     for index in range(len(runs)):
         todo.put(index)
-    for _ in range(min(len(runs), THREADS_MAX)):
-        threading.Thread(target=_work, args=(runs, todo, done, around.stop), daemon=True).start()
+    _start(_at_once(len(runs)), lambda: _work(runs, todo, done, around.stop))
     reports: dict[int, HostReport] = {}
     end = around.deadline + DEADLINE_GRACE_S
     while len(reports) < len(runs) and time.monotonic() < end:
@@ -84,6 +89,31 @@ def _all(runs: Sequence[HostRun], around: Surroundings, cancel: threading.Event)
             reports[index] = report
     why = "interrupted" if cancel.is_set() else "the deadline has passed"
     return [reports.get(index) or run.unfinished(why) for index, run in enumerate(runs)]
+
+
+def _at_once(count: int) -> int:
+    """How many hosts may be under way at once. Each takes a socket and a pipe; the limit is raised where it may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_SPARE + FILES_A_HOST * min(count, THREADS_MAX)
+    if soft not in (resource.RLIM_INFINITY, wanted) and soft < wanted:
+        raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+            soft = raised
+    room = count if soft == resource.RLIM_INFINITY else (soft - FILES_SPARE) // FILES_A_HOST
+    return max(1, min(count, THREADS_MAX, room))
+
+
+def _start(number: int, work: Callable[[], None]) -> None:
+    """Up to so many threads: where the system gives fewer, those do the work of all. Raises RuntimeError for none."""
+    started = 0
+    try:
+        while started < number:
+            threading.Thread(target=work, daemon=True).start()
+            started += 1
+    except RuntimeError:
+        if not started:
+            raise
 
 
 def _work(

@@ -38,7 +38,8 @@ class Target:
 class Options:
     """How to judge. Times in seconds; ``deadline_s`` covers everything, waiting and burn-in too.
 
-    ``concurrency`` bounds the hosts that are logged in to or probed at once; waiting and burning in is not counted.
+    ``concurrency`` bounds the hosts that are logged in to at once; four times as many are probed at once, since a probe
+    mostly waits for its host, some 30 s where the GPUs start cold. Waiting and burning in is not counted.
     ``collector_limit_s`` caps every collector's own timeout.
     """
 
@@ -59,5 +60,6 @@ class Surroundings:
     remote: Remote
     progress: Progress
     stop: threading.Event  # set on a cancel, and once the report is made: nothing is said any more
-    slot: contextlib.AbstractContextManager[object]
+    slot: contextlib.AbstractContextManager[object]  # for a login
+    probes: contextlib.AbstractContextManager[object]  # for evidence on its way
     deadline: float  # on the monotonic clock

@@ -37,6 +37,7 @@ class ScriptedHost:
     readiness: list[str] = field(default_factory=lambda: [READY])
     refusals: list[Failure] = field(default_factory=list)
     items: dict[str, dict[str, Any]] = field(default_factory=dict)
+    after: dict[str, dict[str, Any]] | None = None  # the evidence once a burn-in has run, where it differs
     burn_in: str | None = '{"level": "quick"}'
     hang: bool = False
     unreachable: bool = False
@@ -84,6 +85,7 @@ class ScriptedConnection:
         digest = self._host.probe_digest or bootstrap.digest()
         wire.start({"root": self._host.root, "started": "2026-11-30T12:00:00Z", "probe": digest})
         if mode == "burn-in":
+            self._host.items = self._host.items if self._host.after is None else self._host.after
             if self._host.burn_in is not None:
                 wire.evidence({"name": "burn-in", "source": "burn-in", "outcome": "ok", "stdout": self._host.burn_in})
         else:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from profiles.models import Expectation
+from validation import host_findings, runner
 from validation.evidence import Bundle
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.host import HostInfo
@@ -23,7 +24,6 @@ from validation.runner import Options, Target, validate
 from validation.verdict import FaultClass, Finding, Verdict
 from validation.waiting import Budgets
 
-GPU_UUIDS = ("GPU-a", "GPU-b")
 NOW = dt.datetime(2026, 11, 30, 12, 0, tzinfo=dt.timezone.utc)
 
 pytestmark = pytest.mark.usefixtures("fast_pauses", "judging")
@@ -42,14 +42,15 @@ def judged(facts: Facts, expected: Expectation, host: str) -> tuple[Finding, ...
 
 
 def assembled(bundle: Bundle) -> Facts:
-    """Facts from the scripted items ``boot-id`` and ``instance``."""
+    """Facts from the scripted items ``boot-id``, ``instance`` and ``uuids``."""
 
     def text(name: str, default: str) -> str:
         return bundle.items[name].stdout if name in bundle.items else default
 
     host = HostInfo("node", "ubuntu", "24.04", "6.8", "x86_64", text("boot-id", "boot-1"), ABSENT, bundle.root)
     host = dataclasses.replace(host, instance_id=text("instance", "") or ABSENT)
-    gpus = tuple(Gpu(index=number, uuid=uuid) for number, uuid in enumerate(GPU_UUIDS))
+    names = text("uuids", f"GPU-{bundle.host}-0 GPU-{bundle.host}-1").split()
+    gpus = tuple(Gpu(index=number, uuid=uuid) for number, uuid in enumerate(names))
     inventory = GpuInventory("nvml", gpus, driver_version="580.105.08")
     return Facts({HostInfo: host, GpuInventory: inventory, Bundle: bundle})
 
@@ -87,7 +88,7 @@ def test_a_good_host_passes_and_its_identity_is_recorded(scripted_host: Any, scr
     assert report.verdict is Verdict.PASS
     assert report.identity is not None
     assert (report.identity.instance_id, report.identity.boot_id) == ("i-1", "boot-1")
-    assert report.identity.gpu_uuids == GPU_UUIDS
+    assert report.identity.gpu_uuids == ("GPU-a-0", "GPU-a-1")
     assert [finding.check for finding in report.findings] == ["host.identity", "gpu.count"]
 
 
@@ -283,7 +284,7 @@ def test_a_burn_in_runs_after_the_rest_was_judged_good_and_is_recorded(
 ) -> None:
     host = scripted_host(items=nvml())
     (report,) = run(scripted_remote(a=host), target("a"), options=QUICK)
-    assert host.log == ["knock", "ready?", "collect", "burn-in", "closed"]
+    assert host.log == ["knock", "ready?", "collect", "burn-in", "collect", "closed"]
     assert report.verdict is Verdict.PASS
     assert report.burn_in is not None
     assert report.burn_in.identity == report.identity
@@ -372,3 +373,129 @@ def test_a_record_of_one_host_is_not_used_for_another(
     host = scripted_host(items=nvml())
     run(scripted_remote(b=host), target("b"), options=QUICK, previous={"a": earlier})
     assert "burn-in" in host.log
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        pytest.param(nvml(verdict="FAIL"), "FAIL gpu.count: as scripted", id="a fault that shows under load only"),
+        pytest.param(nvml(boot_id="boot-2"), "UNKNOWN host.identity: after the burn-in", id="rebooted"),
+        pytest.param(nvml(uuids="GPU-a-0"), "UNKNOWN host.identity: after the burn-in", id="a GPU is gone"),
+    ],
+)
+def test_what_a_burn_in_leaves_behind_is_looked_at(
+    after: Any, said: str, scripted_host: Any, scripted_remote: Any
+) -> None:
+    (report,) = run(scripted_remote(a=scripted_host(items=nvml(), after=after)), target("a"), options=QUICK)
+    closing = [finding for finding in report.findings if not finding.verdict.opens_gate]
+    assert [f"{f.verdict.value} {f.check}: {f.message}"[: len(said)] for f in closing] == [said]
+    assert [finding.check for finding in report.findings].count("gpu.count") == 1
+    assert not report.verdict.opens_gate
+
+
+def test_findings_made_anew_after_a_load_replace_their_own_and_no_others() -> None:
+    def finding(check: str, verdict: Verdict, subject: str = "host") -> Finding:
+        return Finding(check, subject, verdict, "")
+
+    before = [finding("kernel.xid", Verdict.WARN, "a"), finding("kernel.xid", Verdict.WARN, "b")]
+    before += [finding("gpu.throttle", Verdict.PASS), finding("ecc.mode", Verdict.PASS)]
+    after = [finding("gpu.throttle", Verdict.FAIL), finding("kernel.xid", Verdict.FAIL)]
+    after += [finding("evidence.complete", Verdict.UNKNOWN)]
+    whole = [(f.check, f.verdict.value) for f in host_findings.after_load(before, after)]
+    assert whole == [
+        ("kernel.xid", "FAIL"),
+        ("gpu.throttle", "PASS"),
+        ("ecc.mode", "PASS"),
+        ("evidence.complete", "UNKNOWN"),
+    ]
+
+
+def test_another_probe_does_not_reuse_a_burn_in(
+    earlier: BurnInRecord, scripted_host: Any, scripted_remote: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = "0" * 64
+    monkeypatch.setattr("validation.host_run.bootstrap.digest", lambda: digest)
+    host = scripted_host(items=nvml(), probe_digest=digest)
+    run(scripted_remote(a=host), target("a"), options=QUICK, previous={"a": earlier})
+    assert "burn-in" in host.log
+
+
+def test_one_machine_under_two_names_is_not_two_good_hosts(scripted_host: Any, scripted_remote: Any) -> None:
+    hosts = {name: scripted_host(items=nvml(uuids=f"GPU-{uuid}")) for name, uuid in (("a", 1), ("b", 2), ("c", 1))}
+    reports = run(scripted_remote(**hosts), target("a"), target("b"), target("c", address="192.0.2.9"))
+    assert [report.verdict.value for report in reports] == ["FAIL", "PASS", "FAIL"]
+    finding = reports[0].findings[-1]
+    assert (finding.check, finding.fault_class) == ("host.identity", FaultClass.OPERATOR)
+    assert "c (192.0.2.9)" in finding.message
+
+
+def test_probes_that_wait_for_cold_gpus_leave_room_for_others(scripted_host: Any, scripted_remote: Any) -> None:
+    """Three hosts hang in their probe; with one login at a time the fourth is judged all the same."""
+    hosts = {f"slow{n}": scripted_host(items=nvml()) for n in range(3)} | {"good": scripted_host(items=nvml())}
+    release, begun, done = threading.Event(), threading.Barrier(4, timeout=5.0), []
+
+    class Cold(scripted_remote):  # type: ignore[misc]
+        def login(self, endpoint: Any, *arguments: Any) -> Any:
+            connection = super().login(endpoint, *arguments)
+            plain = connection.execute
+
+            def execute(command: str, **how: Any) -> Any:
+                if how.get("on_stdout"):
+                    begun.wait()
+                    if endpoint.name != "good":
+                        release.wait(5.0)
+                return plain(command, **how)
+
+            connection.execute = execute
+            return connection
+
+    def progress(host: str, stage: str, _: str) -> None:
+        if stage == "judge":
+            done.append(host)
+            release.set()
+
+    run(
+        Cold(**hosts),
+        *(target(name) for name in hosts),
+        options=Options(deadline_s=10.0, concurrency=1),
+        progress=progress,
+    )
+    assert done[0] == "good"
+
+
+@pytest.mark.parametrize(
+    ("limits", "hosts", "threads", "raised"),
+    [
+        ((1024, 1048576), 1000, 1000, (4128, 1048576)),
+        ((1024, 1024), 1000, 224, None),
+        ((64, 64), 8, 1, None),
+        ((65536, 65536), 5000, 1024, None),
+        ((-1, -1), 1000, 1000, None),
+        ((1024, -1), 1000, 1000, (4128, -1)),
+    ],
+)
+def test_more_hosts_than_open_files_are_allowed_raise_the_limit_or_take_turns(
+    limits: tuple[int, int], hosts: int, threads: int, raised: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr("validation.runner.resource.getrlimit", lambda _: limits)
+    monkeypatch.setattr("validation.runner.resource.setrlimit", lambda _, new: asked.append(new))
+    assert runner._at_once(hosts) == threads
+    assert [new for new in asked if new != limits] == ([raised] if raised else [])
+
+
+def test_a_system_that_gives_few_threads_slows_the_run_and_ends_it_not(
+    scripted_host: Any, scripted_remote: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, plain = [], threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        given.append(thread)
+        if len(given) > 2:
+            raise RuntimeError("can't start new thread")
+        plain(thread)
+
+    monkeypatch.setattr("threading.Thread.start", start)
+    hosts = {f"n{number}": scripted_host(items=nvml()) for number in range(8)}
+    reports = run(scripted_remote(**hosts), *(target(name) for name in hosts))
+    assert {report.verdict for report in reports} == {Verdict.PASS}
