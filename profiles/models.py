@@ -87,11 +87,15 @@ class Numa(Model):
 
 
 class NetworkCards(Model):
-    """EFA layout of the type: ``cards`` network cards, of which these indices can carry an EFA; 0 EFA means none."""
+    """EFA layout of the type: ``cards`` network cards, of which these indices can carry an EFA; 0 EFA means none.
+
+    ``efa_nodes``: how many EFAs are on NUMA node 0, 1, ... when the instance has all of them.
+    """
 
     cards: Expected[int] | None = None
     efa_max: Expected[int]
     efa_cards: Expected[tuple[int, ...]]
+    efa_nodes: Expected[tuple[int, ...]] | None = None
     enis_per_card: Expected[int] | None = None
 
 

@@ -203,6 +203,12 @@ class Software(Model):
     os_version: str = "22.04"
     os_name: str = "Ubuntu 22.04.5 LTS"
     efa_driver: str = "2.17.3"
+    efa_installer: str = "1.45.0"
+    libfabric: str = "2.3.1amzn1.0"
+    aws_ofi_nccl: str = "1.17.2"
+    nccl: str = "2.28.3"
+    dcgm: str = "4.4.2"
+    container_toolkit: str = "1.18.0"
 
 
 class Machine(Model):

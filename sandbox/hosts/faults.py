@@ -17,6 +17,7 @@ from validation.verdict import FaultClass, Verdict
 VICTIM = 3
 DOWN_LINK = 7
 UNCORRECTABLE = 2
+LINK_ERRORS = 41
 XID_PROCESS = "pid='<unknown>', name=<unknown>"
 HW_SLOWDOWN, SW_THERMAL, HW_THERMAL = 0x8, 0x20, 0x40
 OLD_DRIVER, OLD_CUDA = "535.104.05", "12.2"
@@ -207,6 +208,23 @@ def _wrong_driver(host: Host) -> None:
     """The image carries an older driver than the stack pins; everything about it is consistent."""
     host.driver = host.library = OLD_DRIVER
     host.cuda_driver = OLD_CUDA
+
+
+@_fault("wrong-fabric-manager", "fabric.manager_version", Verdict.FAIL, FaultClass.SOFTWARE)
+def _wrong_fabric_manager(host: Host) -> None:
+    """Fabric Manager was upgraded and the driver was not; the one that runs is still the old one."""
+    if not host.machine.switches:
+        raise _unfit(host, "wrong-fabric-manager", "it has no NVSwitch")
+    host.fabric_manager = NEW_LIBRARY
+
+
+@_fault("nvlink-errors", "nvlink.errors", Verdict.FAIL, FaultClass.REBOOT_ONCE, cured_by_reboot=True)
+def _nvlink_errors(host: Host) -> None:
+    """One NVLink of one GPU is up and counts errors."""
+    gpu = _victim(host, "nvlink-errors")
+    if not gpu.links:
+        raise _unfit(host, "nvlink-errors", "its GPUs have no NVLink")
+    gpu.link_errors[min(DOWN_LINK, len(gpu.links) - 1)] = LINK_ERRORS
 
 
 @_fault("wrong-gpu", "gpu.name", Verdict.FAIL, FaultClass.REPLACE_NOW)

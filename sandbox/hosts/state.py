@@ -65,6 +65,7 @@ class Gpu:
     numa: int | None
     module: int
     links: list[bool]  # one a NVLink: active?
+    link_errors: dict[int, int] = field(default_factory=dict)  # CRC errors by link
     lost: bool = False
     errors: MemoryErrors = field(default_factory=MemoryErrors)
     repairs: Repairs = field(default_factory=Repairs)
@@ -101,6 +102,7 @@ class Host:
     cuda_driver: str
     software: Software
     efa: list[str]  # addresses of the EFA functions on the bus
+    fabric_manager: str = ""  # its version, where that is another than the driver's
     access: Access = field(default_factory=Access)
     kernel_lines: list[str] = field(default_factory=list)  # beyond the boot's own
     smi_hangs: bool = False

@@ -58,6 +58,8 @@ def scripts(folder: Path, host: Host, sudo: Sudo) -> dict[str, str]:
     found["sudo"] = _stub(f"sudo-{sudo if host.has_sudo else 'refuses'}", names)
     if not host.has_python:
         del found["python3"]
+    if not host.machine.switches:  # the image installs it only where there is something to manage
+        del found["nv-fabricmanager"]
     return found
 
 

@@ -6,16 +6,18 @@ from validation.checks.base import Check
 from validation.checks.burnin import BurnInCopy, BurnInGemm
 from validation.checks.burnin_speed import BurnInBandwidth, BurnInPeers, BurnInSpeed, BurnInThrottle
 from validation.checks.compat import CudaDriver, GpuSupport
-from validation.checks.counters import EccCorrected, PcieReplays
+from validation.checks.components import ContainerToolkit, Dcgm, EfaInstaller, Nccl, OfiNccl
+from validation.checks.counters import EccCorrected, NvlinkErrors, PcieReplays
 from validation.checks.driver import DriverLoaded, DriverVersion, LibraryMatch
+from validation.checks.efa_stack import EfaStack
 from validation.checks.errors import EccUncorrected, RecoveryAction, RowRemap, Throttle
-from validation.checks.fabric import FabricManager, FabricState
+from validation.checks.fabric import FabricManager, FabricManagerVersion, FabricState
 from validation.checks.host import EvidenceRoot
 from validation.checks.kernel import FallenOffBus, KernelSxid, KernelXid
 from validation.checks.known_units import KnownBadUnit
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
-from validation.checks.network import EfaCount
+from validation.checks.network import EfaAffinity, EfaCount, PeerMemory
 from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
 from validation.checks.settings import (
     EccMode,
@@ -44,6 +46,9 @@ CHECKS: tuple[Check, ...] = (
     CudaToolkit(),
     CudaDriver(),
     GpuSupport(),
+    Nccl(),
+    Dcgm(),
+    ContainerToolkit(),
     GpuCount(),
     GpuName(),
     GpuLost(),
@@ -62,6 +67,7 @@ CHECKS: tuple[Check, ...] = (
     Throttle(),
     NvlinkActive(),
     NvlinkRate(),
+    NvlinkErrors(),
     PcieWidth(),
     PcieReplays(),
     TopologyPairs(),
@@ -70,6 +76,7 @@ CHECKS: tuple[Check, ...] = (
     NumaAffinity(),
     FabricState(),
     FabricManager(),
+    FabricManagerVersion(),
     KernelXid(),
     KernelSxid(),
     FallenOffBus(),
@@ -82,6 +89,11 @@ CHECKS: tuple[Check, ...] = (
     RecoveryAction(),
     EfaCount(),
     EfaDevices(),
+    EfaAffinity(),
+    EfaInstaller(),
+    OfiNccl(),
+    EfaStack(),
+    PeerMemory(),
     InstanceStore(),
     BurnInGemm(),
     BurnInCopy(),

@@ -33,7 +33,7 @@ class Rule:
 
 @functools.cache
 def rules(kind: str) -> tuple[Rule, ...]:
-    """The rows of one kind: cuda-family, cuda-toolkit, driver-architecture, cuda-architecture."""
+    """The rows of one kind: cuda-family, cuda-toolkit, driver-architecture, cuda-architecture, ofi-nccl-nccl, ..."""
     path = Path(profiles.__file__).parent / "software-matrix.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = [Rule(**{name: row[name] for name in Rule.__annotations__}) for row in csv.DictReader(file)]

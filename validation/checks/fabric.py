@@ -8,9 +8,10 @@ from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.per_gpu import PerGpuCheck
 from validation.checks.wording import counted, listed, not_there, profile_of
-from validation.facts.gpu import Fabric, Gpu
+from validation.facts.components import Components
+from validation.facts.gpu import Fabric, Gpu, GpuInventory
 from validation.facts.host import Unit
-from validation.facts.missing import Missing
+from validation.facts.missing import ABSENT, Missing
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
@@ -113,3 +114,35 @@ class FabricManager(Check):
         else:
             message, verdict = f"{unit.name} is {state}", Verdict.PASS
         yield self.finding(verdict, "host", message, measured=state, expected="active (running)", source=source)
+
+
+class FabricManagerVersion(Check):
+    """Fabric Manager has exactly the driver's version."""
+
+    id = "fabric.manager_version"
+    title = "Fabric Manager's version"
+    why = "Of another version than the driver it does not start after the next boot, and CUDA fails with error 802."
+    source = "NVIDIA Fabric Manager user guide: the version must be identical to the driver's"
+    remedy = "Install nvidia-fabricmanager in exactly the driver's version, and keep the two packages together."
+    fault_class = FaultClass.SOFTWARE
+    requires = (Components, GpuInventory)
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        needed = profile_of(expected).needs.fabric_manager
+        source = expected.source_of(needed.source)
+        if not needed.value:
+            message = "this machine has no NVSwitch to manage"
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", message, source=source)
+            return
+        driver, version = facts.need(GpuInventory).driver_version, facts.need(Components).fabric_manager
+        if isinstance(driver, Missing):
+            yield self.missing("host", "driver version", driver)
+        elif version == ABSENT:
+            message = "nv-fabricmanager was not found, so its version is not known"
+            yield self.finding(Verdict.UNKNOWN, "host", message, measured="not found", expected=driver)
+        elif isinstance(version, Missing):
+            yield self.missing("host", "version of nv-fabricmanager", version, expected=driver)
+        else:
+            verdict = Verdict.PASS if version == driver else Verdict.FAIL
+            message = f"Fabric Manager {version}, driver {driver}"
+            yield self.finding(verdict, "host", message, measured=version, expected=driver, source=source)

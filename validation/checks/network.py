@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 from profiles.models import Expectation
 from validation.checks.base import Check
-from validation.checks.wording import counted, listed
-from validation.facts.host import EfaModule, EfaNics
+from validation.checks.wording import counted, listed, profile_of
+from validation.facts.components import Components
+from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice, RdmaDevices
+from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
+
+_AMAZON = "1d0f"
 
 
 class EfaCount(Check):
@@ -46,3 +52,82 @@ class EfaCount(Check):
         else:
             there = f" (there: {listed(nics)})" if nics else ""
             yield say(Verdict.FAIL, "host", f"{len(nics)} of {asked}{there}")
+
+
+class EfaAffinity(Check):
+    """Each NUMA node has its share of the EFA NICs, beside its GPUs."""
+
+    id = "efa.affinity"
+    title = "EFA NICs by NUMA node"
+    why = "A GPU whose NICs hang on the other socket sends everything through the link between the sockets."
+    source = "aws-ofi-nccl topology/p4d-24xl-topo.xml: two GPUs and one NIC behind each PCIe switch, two a socket"
+    remedy = "Replace the host; if the new one shows the same, correct the profile."
+    fault_class = FaultClass.REPLACE_NOW
+    requires = (NumaMap, PciBus)
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        network = profile_of(expected).network
+        wanted = network.efa_nodes
+        if expected.efa_count == 0:
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", "the stack asked for no EFA")
+            return
+        if wanted is None:
+            message = "no source tells on which NUMA nodes the EFAs of this type are"
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", message)
+            return
+        if expected.efa_count < network.efa_max.value:
+            message = f"the share of each NUMA node is only known with all {network.efa_max.value} EFAs"
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", message)
+            return
+        numa = facts.need(NumaMap)
+        nodes = [numa.gpu_node.get(device.address) for device in facts.need(PciBus).devices if _is_efa(device)]
+        told = Counter(node for node in nodes if isinstance(node, int))
+        if not nodes or sum(told.values()) < len(nodes):
+            # No capture shows these files on a real host: what the platform does not tell closes no gate.
+            message = f"the NUMA node of {counted(len(nodes) - sum(told.values()), 'EFA NIC')} is not told"
+            yield replace(self.finding(Verdict.UNKNOWN, "host", message), required=False)
+            return
+        asked = _shares(dict(enumerate(wanted.value)))
+        verdict = Verdict.PASS if _shares(told) == asked else Verdict.WARN
+        message = f"EFA NICs {_shares(told)}"
+        source = expected.source_of(wanted.source)
+        yield self.finding(verdict, "host", message, measured=_shares(told), expected=asked, source=source)
+
+
+def _is_efa(device: PciDevice) -> bool:
+    """Amazon's device ids of EFA are efa0, efa1, ...; its ENA is of the same class."""
+    return device.vendor_id == _AMAZON and device.device_id.startswith("efa")
+
+
+def _shares(counts: dict[int, int]) -> str:
+    """``2 on node 0, 2 on node 1``."""
+    return listed(f"{count} on node {node}" for node, count in sorted(counts.items()) if count)
+
+
+class PeerMemory(Check):
+    """InfiniBand adapters can read GPU memory."""
+
+    id = "rdma.peer_memory"
+    title = "GPUDirect RDMA module"
+    why = "Without it every message over InfiniBand goes through the host's memory, at a fraction of the speed."
+    source = "gpud 4a8de33a and imbue-ai/cluster-health; EFA has its own way and needs no such module"
+    remedy = "Load nvidia_peermem at boot; with the open kernel module and DMA-BUF it is not needed."
+    fault_class = FaultClass.SOFTWARE
+    requires = (Components,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        devices = facts.need(RdmaDevices).devices if RdmaDevices in facts else ()
+        adapters = [device.name for device in devices if device.link_layer == "InfiniBand"]
+        if not adapters:
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", "there is no InfiniBand adapter")
+            return
+        modules = facts.need(Components).peermem
+        if not isinstance(modules, Missing):
+            yield self.finding(Verdict.PASS, "host", f"{listed(modules)} is loaded", measured=listed(modules))
+        elif modules.reason is Reason.ABSENT:
+            # A warning: with DMA-BUF the adapters do without it, which shows only in a program.
+            message = f"nvidia_peermem is not loaded, and there is InfiniBand: {listed(adapters)}"
+            yield self.finding(Verdict.WARN, "host", message, measured="not loaded", expected="loaded")
+        else:
+            yield self.missing("host", "GPUDirect RDMA module", modules)

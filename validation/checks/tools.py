@@ -27,7 +27,6 @@ from validation.facts.vgpu import VgpuLicenses
 from validation.verdict import FaultClass, Finding, Verdict
 
 
-
 class EfaPresent(Check):
     """fi_info, asked for EFA, finds some."""
 
@@ -147,7 +146,9 @@ class NvlinkErrorCounters(Check):
         for gpu, reason in errors.without:
             yield self.finding(Verdict.NOT_APPLICABLE, f"GPU{gpu}", str(reason))
         if errors.counters and not judged:
-            yield self.finding(Verdict.PASS, "host", f"{counted(len(errors.counters), 'error counter')}, all zero")
+            corrected = ", but for what was corrected" if any(item.count for item in errors.counters) else ""
+            text = f"{counted(len(errors.counters), 'error counter')}, all zero{corrected}"
+            yield self.finding(Verdict.PASS, "host", text)
 
 
 TOOL_CHECKS: tuple[Check, ...] = (

@@ -18,12 +18,12 @@ _NUMBERS = r"\d+(?:\.\d+)+"
 _LIBRARY = re.compile(rf"/libnccl\.so\.({_NUMBERS})$")
 _PLUGIN = re.compile(r"^/\S+/libnccl-net[^/]*\.so:(\d+\.\d+\.\d+)[\w.-]*$")
 # Debian names a package name_version_arch, Red Hat name-version-release.arch.
-_LIBFABRIC = re.compile(rf"(?:^|\s)libfabric1?-aws(?:-bin)?[_-]({_NUMBERS}[\w.]*)")
+_LIBFABRIC = re.compile(rf"(?:^|\s)libfabric1?-aws(?:-bin)?[_-]({_NUMBERS}(?:amzn[\d.]+)?)")
 
 
 @dataclass(frozen=True)
 class Components:
-    """Versions as the software prints them; ``nccl`` holds every one that is installed, oldest text first."""
+    """Versions as the software prints them; ``nccl`` holds every one that is installed, oldest first."""
 
     fabric_manager: str | Missing
     efa_installer: str | Missing
@@ -67,7 +67,7 @@ def nccl(text: str) -> tuple[str, ...]:
     found = {match[1] for line in lines(text) if (match := _LIBRARY.search(line.strip()))}
     if not found:
         raise ParseError("libnccl.so", 1, f"no file name with a whole version: {text.strip()[:80]!r}")
-    return tuple(sorted(found))
+    return tuple(sorted(found, key=lambda version: [int(part) for part in version.split(".")]))
 
 
 def aws_ofi_nccl(text: str) -> str:

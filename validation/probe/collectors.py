@@ -68,9 +68,13 @@ def collectors(root: Root) -> List[Collector]:
         tool("topo-m", "nvidia-smi topo -m", timeout_s=GPU_S),
         tool("topo-p2p-r", "nvidia-smi topo -p2p r", timeout_s=GPU_S),
         tool("nvlink-s", "nvidia-smi nvlink -s", timeout_s=GPU_S),
+        tool("nvlink-e", "nvidia-smi nvlink -e", timeout_s=GPU_S),
         tool("kernel-log", *KERNEL_LOGS, timeout_s=LOG_S, cap=LOG_CAP)._replace(whole=begins_at_boot),
         tool("lspci", "lspci -Dnn"),
         tool("fabricmanager", FABRIC_MANAGER),
+        tool("fabricmanager-version", "nv-fabricmanager --version"),
+        tool("dcgmi-version", "dcgmi --version"),
+        tool("nvidia-ctk", "nvidia-ctk --version"),
         tool("fi-info", "fi_info -p efa -t FI_EP_RDM", timeout_s=GPU_S),  # libfabric opens CUDA: the same cold start
         tool("ibv-devinfo", "ibv_devinfo"),
         tool("lsblk", "lsblk -J -b -o NAME,TYPE,SIZE,MODEL,SERIAL,MOUNTPOINT"),
@@ -81,6 +85,14 @@ def collectors(root: Root) -> List[Collector]:
         file("driver-module", "/proc/driver/nvidia/version", files.one_file(root, "/proc/driver/nvidia/version")),
         file("instance", "/sys/class/dmi/id/*", files.instance(root)),
         file("efa-module", "/sys/module/efa", files.efa_module(root)),
+        file("peermem-modules", files.PEERMEM[0], files.names(root, *files.PEERMEM)),
+        file(
+            "efa-packages",
+            "/opt/amazon/efa_installed_packages",
+            files.one_file(root, "/opt/amazon/efa_installed_packages"),
+        ),
+        file("nccl-libraries", files.NCCL_LIBRARIES[0], files.names(root, *files.NCCL_LIBRARIES)),
+        file("nccl-plugins", files.NCCL_PLUGINS[0], files.nccl_plugins(root)),
         file(
             "cuda-version-files",
             "/usr/local/cuda*/version.json",

@@ -5,6 +5,7 @@ So a mounted image, a captured tree and a simulated host are read by the same co
 
 import glob
 import os
+import re
 from typing import Callable, List
 
 from validation.probe.process import ToolMissingError
@@ -19,6 +20,19 @@ PCI_FILES = (
 )  # fmt: skip
 DMI_FILES = ("board_asset_tag", "product_name", "sys_vendor")
 CLOUD_INIT_ID = "/var/lib/cloud/data/instance-id"
+NCCL_LIBRARIES = tuple(
+    folder + "/libnccl.so.[0-9]*"
+    for folder in (
+        "/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/local/cuda*/lib*",
+        "/opt/nccl/build/lib",
+    )
+)  # fmt: skip
+NCCL_PLUGINS = tuple(
+    folder + "/libnccl-net*.so"
+    for folder in ("/opt/amazon/ofi-nccl/lib*", "/opt/amazon/ofi-nccl/lib/*-linux-gnu", "/opt/aws-ofi-nccl/lib*")
+)
+PEERMEM = ("/sys/module/nvidia_peermem", "/sys/module/nv_peer_mem")
+PLUGIN_VERSION = re.compile(rb"aws-ofi-nccl (\d+\.\d+\.\d+[\w.-]*)")
 
 
 class Root:
@@ -73,6 +87,33 @@ def matching(root: Root, *patterns: str) -> Callable[[Write], None]:
     return task
 
 
+def names(root: Root, *patterns: str) -> Callable[[Write], None]:
+    """The path of every file that matches, one a line."""
+
+    def task(write: Write) -> None:
+        paths = sorted({path for pattern in patterns for path in root.glob(pattern)})
+        if not paths:
+            raise ToolMissingError("%s: no such file" % patterns[0])
+        write("".join("%s\n" % path for path in paths))
+
+    return task
+
+
+def nccl_plugins(root: Root) -> Callable[[Write], None]:
+    """``path:version`` of every aws-ofi-nccl library; the version is a text inside it, and nowhere else for sure."""
+
+    def task(write: Write) -> None:
+        paths = sorted({path for pattern in NCCL_PLUGINS for path in root.glob(pattern)})
+        if not paths:
+            raise ToolMissingError("%s: no such file" % NCCL_PLUGINS[0])
+        for path in paths:
+            with open(root.at(path), "rb") as file:
+                found = PLUGIN_VERSION.search(file.read())
+            write("%s:%s\n" % (path, found.group(1).decode("ascii") if found else "<says no version>"))
+
+    return task
+
+
 def instance(root: Root) -> Callable[[Write], None]:
     """Who the machine says it is: ``key: value`` lines from DMI and cloud-init."""
 
@@ -102,14 +143,14 @@ def efa_module(root: Root) -> Callable[[Write], None]:
 
 
 def sysfs_numa(root: Root) -> Callable[[Write], None]:
-    """CPUs and distances of every NUMA node, and the node of every NVIDIA function."""
+    """CPUs and distances of every NUMA node, and the node of every NVIDIA and every network function."""
 
     def task(write: Write) -> None:
         nodes = root.glob("/sys/devices/system/node/node[0-9]*/cpulist")
         nodes += root.glob("/sys/devices/system/node/node[0-9]*/distance")
         if not nodes:
             raise ToolMissingError("/sys/devices/system/node: no such directory")
-        for path in nodes + [folder + "/numa_node" for folder in functions(root, network=False)]:
+        for path in nodes + [folder + "/numa_node" for folder in functions(root)]:
             write(root.line(path))
 
     return task
@@ -121,7 +162,7 @@ def sysfs_pcie(root: Root) -> Callable[[Write], None]:
     def task(write: Write) -> None:
         if not os.path.isdir(root.at(PCI)):
             raise ToolMissingError("%s: no such directory" % PCI)
-        for folder in functions(root, network=True):
+        for folder in functions(root):
             for name in PCI_FILES:
                 if os.path.exists(root.at(folder + "/" + name)):
                     write(root.line(folder + "/" + name))
@@ -129,12 +170,12 @@ def sysfs_pcie(root: Root) -> Callable[[Write], None]:
     return task
 
 
-def functions(root: Root, network: bool) -> List[str]:
-    """The PCI functions of vendor NVIDIA, and with ``network`` those of a network class too."""
+def functions(root: Root) -> List[str]:
+    """The PCI functions of vendor NVIDIA, and those of a network class."""
     found = []
     for folder in root.glob(PCI + "/*"):
         vendor = root.line(folder + "/vendor").partition("/vendor:")[2].strip()
         kind = root.line(folder + "/class").partition("/class:")[2].strip()
-        if vendor == NVIDIA_VENDOR or (network and kind.startswith(NETWORK_CLASS)):
+        if vendor == NVIDIA_VENDOR or kind.startswith(NETWORK_CLASS):
             found.append(folder)
     return found

@@ -1,8 +1,8 @@
-"""``nvidia-smi topo -m``, ``topo -p2p r`` and ``nvlink -s``."""
+"""``nvidia-smi topo -m``, ``topo -p2p r``, ``nvlink -s`` and ``nvlink -e``."""
 
 from __future__ import annotations
 
-from sandbox.hosts.render.pci import rdma_name
+from sandbox.hosts.render.pci import nic_node, rdma_name
 from sandbox.hosts.state import Gpu, Host
 
 UNDERLINE = "\x1b[4m"
@@ -50,22 +50,13 @@ def nodes_of(host: Host, gpu: Gpu) -> str:
     return f"0-{last}" if last else "0"
 
 
-def _nic_node(host: Host, nic: str) -> int | None:
-    """The NUMA node of a NIC: that of the GPUs nearest on the bus."""
-    if not host.machine.gpus.numa:
-        return None
-    bus = int(nic[5:7], 16)
-    nearest = min(host.gpus, key=lambda gpu: abs(int(gpu.address[5:7], 16) - bus), default=None)
-    return nearest.numa if nearest else None
-
-
 def _gpu_nic(host: Host, gpu: Gpu, nic: str) -> str:
     """How a GPU meets a NIC: behind one switch where their buses are close, else by NUMA node."""
     if host.machine.pcie_pairs == "PHB":
         return "PHB"
     if 0 <= int(gpu.address[5:7], 16) - int(nic[5:7], 16) <= 4:
         return "PXB"
-    return "NODE" if _nic_node(host, nic) == gpu.numa else "SYS"
+    return "NODE" if nic_node(host, nic) == gpu.numa else "SYS"
 
 
 def _nic_nic(host: Host, first: str, second: str) -> str:
@@ -75,7 +66,7 @@ def _nic_nic(host: Host, first: str, second: str) -> str:
         return "PHB"
     if abs(int(first[5:7], 16) - int(second[5:7], 16)) <= 3:
         return "PXB"
-    return "NODE" if _nic_node(host, first) == _nic_node(host, second) else "SYS"
+    return "NODE" if nic_node(host, first) == nic_node(host, second) else "SYS"
 
 
 def topology(host: Host) -> str:
@@ -129,4 +120,20 @@ def nvlink_status(host: Host) -> str:
         else:
             rate = f"{gpu.board.nvlink.rate} GB/s"
             lines += [f"\t Link {link}: {rate if active else '<inactive>'}" for link, active in enumerate(gpu.links)]
+    return "\n".join(lines) + "\n"
+
+
+def nvlink_errors(host: Host) -> str:
+    """``nvidia-smi nvlink -e``, as drivers print it for NVLink 2 to 4: three counters a link, a blank line between."""
+    lines = []
+    for index, gpu in enumerate(host.gpus):
+        lines.append(f"GPU {index}: {gpu.name} (UUID: {gpu.uuid})")
+        if not gpu.board.nvlink:
+            lines.append("Device does not have or support Nvlink")
+        elif not any(gpu.links):
+            lines.append("NVML: Unable to retrieve NVLink information as all links are inActive")
+        for link, active in enumerate(gpu.links):
+            counts = {"Replay": 0, "Recovery": 0, "CRC": gpu.link_errors.get(link, 0)} if active else {}
+            lines += [f"\t Link {link}: {name} Errors: {count}" for name, count in counts.items()]
+            lines += [""] if counts else []
     return "\n".join(lines) + "\n"

@@ -58,6 +58,15 @@ def _fixed() -> list[Function]:
     return [Function(*row) for row in rows]
 
 
+def nic_node(host: Host, nic: str) -> int | None:
+    """The NUMA node of a NIC: that of the GPUs nearest on the bus."""
+    if not host.machine.gpus.numa:
+        return None
+    bus = int(nic[5:7], 16)
+    nearest = min(host.gpus, key=lambda gpu: abs(int(gpu.address[5:7], 16) - bus), default=None)
+    return nearest.numa if nearest else None
+
+
 def store_address(index: int) -> str:
     """Where the instance store disks sit; modelled, on a bus of their own."""
     return f"0000:d8:{index + 1:02x}.0"
@@ -84,7 +93,11 @@ def functions(host: Host) -> list[Function]:
         ]
     if host.machine.efa:
         name = f"Amazon.com, Inc. {host.machine.efa.bus_name}"
-        found += [Function(address, "0200", ETHERNET, AMAZON, host.machine.efa.device_id, name) for address in host.efa]
+        part = host.machine.efa.device_id
+        found += [
+            Function(address, "0200", ETHERNET, AMAZON, part, name, numa=nic_node(host, address))
+            for address in host.efa
+        ]
     store = host.machine.instance_store
     name = "Amazon.com, Inc. NVMe SSD Controller"
     found += [

@@ -13,7 +13,7 @@ import jinja2
 
 from sandbox.hosts.render.answers import Answer
 from sandbox.hosts.render.csv import fields
-from sandbox.hosts.render.links import nvlink_status, p2p_matrix, topology
+from sandbox.hosts.render.links import nvlink_errors, nvlink_status, p2p_matrix, topology
 from sandbox.hosts.state import NVML_GPU_IS_LOST, NVML_LIBRARY_MISMATCH, Gpu, Host
 
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
@@ -87,6 +87,7 @@ def render(host: Host) -> dict[str, Answer]:
         "topo-m": topology,
         "topo-p2p-r": p2p_matrix,
         "nvlink-s": nvlink_status,
+        "nvlink-e": nvlink_errors,
     }
     broken = _broken(host)
     lost = next((gpu for gpu in host.gpus if gpu.lost), None)

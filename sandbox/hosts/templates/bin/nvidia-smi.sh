@@ -44,6 +44,7 @@ case $$* in
 "topo -m") answer nvidia-smi/topo-m ;;
 "topo -p2p r") answer nvidia-smi/topo-p2p-r ;;
 "nvlink -s" | "nvlink --status") answer nvidia-smi/nvlink-s ;;
+"nvlink -e" | "nvlink --errorcounters") answer nvidia-smi/nvlink-e ;;
 "-L" | "--list-gpus") answer nvidia-smi/L ;;
 "--version") answer nvidia-smi/version ;;
 *--query-gpu=*) query "$$@" ;;

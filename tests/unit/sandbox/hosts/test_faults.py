@@ -21,7 +21,7 @@ P5 = "p5.48xlarge"
 NAMES = """
     gpu-lost gpu-missing nvlink-down xid-79 xid-13 ecc-uncorrectable remap-pending driver-mismatch wrong-driver
     wrong-gpu nvidia-smi-hangs ssh-refused ssh-slow cloud-init-running wrong-host-key efa-missing corrupt-gemm slow-gpu
-    no-work too-fast thermal-throttle noisy-shell no-python no-sudo
+    no-work too-fast thermal-throttle noisy-shell no-python no-sudo wrong-fabric-manager nvlink-errors
 """.split()  # noqa: SIM905 - one word a fault reads better than a column of quotes
 MADE_BY_THE_RUNNER = {"host.reachable", "host.identity"}
 

@@ -12,6 +12,7 @@ from sandbox.hosts.description import board, machine, types
 from sandbox.hosts.render import render
 from sandbox.hosts.state import Host
 from validation.facts import (
+    components,
     cuda_toolkit,
     fi_info,
     kernel_log,
@@ -19,6 +20,7 @@ from validation.facts import (
     lsblk,
     lspci,
     nvlink,
+    nvlink_errors,
     rdma,
     smi_list,
     smi_xml,
@@ -123,6 +125,30 @@ def test_nvlinks_of_every_type_are_read_whole(instance_type: str, make_host: Hos
             assert not isinstance(gpu.nvlinks, Missing)
             assert [link.active for link in gpu.nvlinks] == [True] * wanted.count
             assert gpu.nvlinks[0].rate_gbps == float(wanted.rate)
+
+
+@EVERY_TYPE
+def test_nvlink_error_counters_of_every_type_are_read_whole(instance_type: str, make_host: HostMaker) -> None:
+    wanted = board(machine(instance_type).board).nvlink
+    host = make_host(instance_type)
+    errors = nvlink_errors.parse(says(host, "nvidia-smi/nvlink-e"))
+    assert len(errors.gpus) == len(host.gpus)
+    assert len(errors.counters) == (3 * wanted.count * len(host.gpus) if wanted else 0)
+    assert len(errors.without) == (0 if wanted else len(host.gpus))
+
+
+@EVERY_TYPE
+def test_versions_around_the_driver_are_read_on_every_type(instance_type: str, make_host: HostMaker) -> None:
+    host = make_host(instance_type)
+    packages = str(render(host).root["opt/amazon/efa_installed_packages"])
+    assert components.efa_installer(packages) == host.software.efa_installer
+    assert components.libfabric(packages) == host.software.libfabric
+    assert components.dcgm(says(host, "dcgmi")) == host.software.dcgm
+    assert components.container_toolkit(says(host, "nvidia-ctk")) == host.software.container_toolkit
+    answer = render(host).answers.get("nv-fabricmanager")
+    assert (answer is not None) == (host.machine.switches is not None)
+    if answer:
+        assert components.fabric_manager(answer.stdout) == host.driver
 
 
 @EVERY_TYPE

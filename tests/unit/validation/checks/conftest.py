@@ -11,6 +11,7 @@ import pytest
 from profiles.expectation import expect
 from profiles.models import Expectation, InstanceProfile
 from validation.checks.base import Check
+from validation.facts.components import Components
 from validation.facts.gpu import (
     Ecc,
     Fabric,
@@ -40,7 +41,8 @@ from validation.facts.host import (
     Topology,
     Unit,
 )
-from validation.facts.missing import Missing, Reason
+from validation.facts.missing import ABSENT, Missing, Reason
+from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
 from validation.facts.store import Facts, Gap
 from validation.judge import judge_facts
 
@@ -80,16 +82,21 @@ class Host:
             ),
             DriverModule(DRIVER, module == "open"),
             CudaToolkits({"nvcc": "12.9.86" if self.profile.gpu.board.startswith("V100") else "13.0.88"}),
-            PciBus(tuple(pci_device(address(index)) for index in range(len(self.gpus)))),
+            PciBus(
+                tuple(pci_device(address(index)) for index in range(len(self.gpus)))
+                + tuple(efa_device(index) for index in range(self.expected.efa_count))
+            ),
             topology(self.profile),
             p2p(self.profile),
-            numa(self.profile),
+            numa(self.profile, self.expected.efa_count),
             unit(needed=self.profile.needs.fabric_manager.value),
             KernelLog((), 900),
             EfaNics(tuple(f"rdmap{n}s0" for n in range(self.expected.efa_count)), "fi_info"),
             EfaModule(loaded=True),
             rdma(self.expected.efa_count),
             disks(self.profile),
+            components(fabric_manager=self.profile.needs.fabric_manager.value),
+            link_errors(self.gpus),
         )
 
     def put(self, *facts: object) -> Host:
@@ -120,6 +127,16 @@ class Host:
     def driver(self, **changes: Any) -> Host:
         self.inventory.update(changes)
         return self
+
+    def software(self, **changes: Any) -> Host:
+        """Change what is installed: ``software(nccl=("2.18.1",))``."""
+        installed = self.values[Components]
+        assert isinstance(installed, Components)
+        return self.put(replace(installed, **changes))
+
+    def pinning(self, **pins: str) -> Host:
+        """Pin versions: ``pinning(nccl="2.28")``."""
+        return self.expecting(software=self.expected.software.model_copy(update=pins))
 
     def log(self, *events: KernelEvent) -> Host:
         return self.put(KernelLog(events, 900))
@@ -208,6 +225,34 @@ def pci_device(where: str, *, dead: bool = False, class_id: str = "0302") -> Pci
     return PciDevice(where, class_id, "10de", "2330", "3D controller", dead)
 
 
+def efa_device(index: int) -> PciDevice:
+    return PciDevice(f"0000:a{index // 16}:{index % 16:02x}.0", "0200", "1d0f", "efa2", "Elastic Fabric Adapter (EFA)")
+
+
+def components(*, fabric_manager: bool) -> Components:
+    """What a healthy image carries: as in the software profile of a deep-learning image."""
+    return Components(
+        fabric_manager=DRIVER if fabric_manager else ABSENT,
+        efa_installer="1.45.0",
+        libfabric="2.3.1amzn1.0",
+        aws_ofi_nccl="1.17.2",
+        nccl=("2.28.3",),
+        container_toolkit="1.18.0",
+        dcgm="4.4.2",
+        peermem=ABSENT,
+    )
+
+
+def link_errors(gpus: Sequence[Gpu]) -> NvLinkErrors:
+    counters = [
+        LinkErrors(gpu.index, link.index, "CRC Errors", 0)
+        for gpu in gpus
+        for link in (() if isinstance(gpu.nvlinks, Missing) else gpu.nvlinks)
+    ]
+    without = tuple((gpu.index, gpu.nvlinks) for gpu in gpus if isinstance(gpu.nvlinks, Missing))
+    return NvLinkErrors(tuple(gpu.index for gpu in gpus), tuple(counters), without)
+
+
 def topology(profile: InstanceProfile) -> Topology:
     gpus = tuple(range(profile.gpu.count.value))
     wanted = profile.links.pairs.value if profile.links.pairs else "PHB"
@@ -228,7 +273,7 @@ def numa_nodes(profile: InstanceProfile) -> Sequence[tuple[int, int | Missing]]:
     return list(enumerate(nodes))
 
 
-def numa(profile: InstanceProfile) -> NumaMap:
+def numa(profile: InstanceProfile, efa_count: int) -> NumaMap:
     count = profile.numa.nodes.value if profile.numa.nodes else 1
     far = profile.numa.distance.value if profile.numa.distance else 10
     return NumaMap(
@@ -236,7 +281,10 @@ def numa(profile: InstanceProfile) -> NumaMap:
             node: frozenset(range(node, profile.vcpus.value if profile.vcpus else 8, count)) for node in range(count)
         },
         distances={(a, b): 10 if a == b else far for a in range(count) for b in range(count)},
-        gpu_node={address(index): node for index, node in numa_nodes(profile)},
+        gpu_node={
+            **{address(index): node for index, node in numa_nodes(profile)},
+            **{efa_device(index).address: index * count // efa_count for index in range(efa_count)},
+        },
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from validation.checks.counters import EccCorrected, PcieReplays
+from validation.checks.counters import EccCorrected, NvlinkErrors, PcieReplays
 from validation.facts.gpu import Ecc, GpuInventory, PcieLink
 from validation.facts.missing import ABSENT, Missing, Reason
+from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
 
 if TYPE_CHECKING:
     from tests.unit.validation.checks.conftest import Host
@@ -17,6 +19,24 @@ if TYPE_CHECKING:
 
 NONE = Missing(Reason.NOT_APPLICABLE, "N/A")
 DENIED = Missing(Reason.COULD_NOT_LOOK, "no permission")
+
+
+def counting(name: str, count: int) -> Callable[[Host], Host]:
+    """One counter of GPU 3's link 7 stands at a number."""
+
+    def change(h: Host) -> Host:
+        errors = h.values[NvLinkErrors]
+        assert isinstance(errors, NvLinkErrors)
+        return h.put(replace(errors, counters=(*errors.counters, LinkErrors(3, 7, name, count))))
+
+    return change
+
+
+def uncounted(why: Missing) -> Callable[[Host], Host]:
+    """Every GPU answers with a sentence instead of counters."""
+    return lambda h: h.put(NvLinkErrors(tuple(range(8)), (), tuple((gpu, why) for gpu in range(8))))
+
+
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         EccCorrected,
@@ -63,6 +83,59 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         ["UNKNOWN GPU0: PCIe replays: could not look (no permission)"],
     ),
     (PcieReplays, "p5.48xlarge", lambda h: h.drop(GpuInventory), ["UNKNOWN host: could not look: tool: not found"]),
+    (NvlinkErrors, "p5.48xlarge", lambda h: h, ["PASS host: no error on 144 NVLinks"]),
+    (NvlinkErrors, "p5.48xlarge", counting("CRC Errors", 4), ["WARN GPU3/link7: CRC Errors: 4"]),
+    (NvlinkErrors, "p5.48xlarge", counting("CRC Errors", 5), ["FAIL GPU3/link7: CRC Errors: 5"]),
+    (NvlinkErrors, "p5.48xlarge", counting("Replay Errors", 5), ["FAIL GPU3/link7: Replay Errors: 5"]),
+    (NvlinkErrors, "p5.48xlarge", counting("Symbol Errors", 99), ["WARN GPU3/link7: Symbol Errors: 99"]),
+    (
+        NvlinkErrors,
+        "p6-b200.48xlarge",
+        counting("Link recovery failed events", 1),
+        ["FAIL GPU3/link7: Link recovery failed events: 1"],
+    ),
+    (
+        NvlinkErrors,
+        "p6-b200.48xlarge",
+        counting("FEC Errors - 0", 36_140_749_276),
+        ["PASS host: no error on 144 NVLinks"],
+    ),
+    (NvlinkErrors, "p6-b200.48xlarge", counting("Tx packets", 9), ["PASS host: no error on 144 NVLinks"]),
+    (NvlinkErrors, "g5.48xlarge", lambda h: h, ["NOT_APPLICABLE host: this machine has no NVLink by design"]),
+    (
+        NvlinkErrors,
+        "g5.48xlarge",
+        lambda h: h.drop(NvLinkErrors),
+        ["NOT_APPLICABLE host: this machine has no NVLink by design"],
+    ),
+    (
+        NvlinkErrors,
+        "p5.48xlarge",
+        lambda h: h.profiled(links={"nvlinks": None}).drop(NvLinkErrors),
+        ["NOT_APPLICABLE host: no source tells whether this machine has NVLinks to count errors on"],
+    ),
+    (NvlinkErrors, "p5.48xlarge", uncounted(NONE), ["NOT_APPLICABLE host: the driver counts no NVLink errors here"]),
+    (
+        NvlinkErrors,
+        "p5.48xlarge",
+        lambda h: uncounted(DENIED)(h).expecting(mig=True),
+        ["NOT_APPLICABLE host: the driver counts no NVLink errors here"],
+    ),
+    (
+        NvlinkErrors,
+        "p5.4xlarge",
+        lambda h: h.profiled(links={"nvlinks": None}).put(NvLinkErrors((0,), (), ((0, DENIED),))),
+        ["UNKNOWN GPU0: NVLink error counters: could not look (no permission)"],
+    ),
+    (
+        NvlinkErrors,
+        "p3.16xlarge",
+        lambda h: h.put(
+            NvLinkErrors(tuple(range(7)), tuple(LinkErrors(g, n, "CRC Errors", 0) for g in range(7) for n in range(6)))
+        ),
+        ["UNKNOWN GPU7: error counters of 0 of 6 active NVLinks"],
+    ),
+    (NvlinkErrors, "p5.48xlarge", lambda h: h.drop(NvLinkErrors), ["UNKNOWN host: could not look: tool: not found"]),
 ]
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from validation.checks.fabric import FabricManager, FabricState
+from validation.checks.fabric import FabricManager, FabricManagerVersion, FabricState
+from validation.facts.components import Components
 from validation.facts.gpu import Fabric, GpuInventory
 from validation.facts.host import Unit
 from validation.facts.missing import ABSENT, Missing, Reason
@@ -169,6 +170,48 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         "p5.48xlarge",
         lambda h: h.drop(Unit, "systemctl: not found"),
         ["UNKNOWN host: could not look: systemctl: not found"],
+    ),
+    (
+        FabricManagerVersion,
+        "p5.48xlarge",
+        lambda h: h,
+        ["PASS host: Fabric Manager 580.105.08, driver 580.105.08"],
+    ),
+    (
+        FabricManagerVersion,
+        "p4d.24xlarge",
+        lambda h: h.software(fabric_manager="580.105"),
+        ["FAIL host: Fabric Manager 580.105, driver 580.105.08"],
+    ),
+    (
+        FabricManagerVersion,
+        "p5.48xlarge",
+        lambda h: h.software(fabric_manager=ABSENT),
+        ["UNKNOWN host: nv-fabricmanager was not found, so its version is not known"],
+    ),
+    (
+        FabricManagerVersion,
+        "p5.48xlarge",
+        lambda h: h.software(fabric_manager=Missing(Reason.COULD_NOT_LOOK, "no answer within 15 s")),
+        ["UNKNOWN host: version of nv-fabricmanager: could not look (no answer within 15 s)"],
+    ),
+    (
+        FabricManagerVersion,
+        "p5.48xlarge",
+        lambda h: h.driver(driver_version=Missing(Reason.COULD_NOT_LOOK, "N/A")),
+        ["UNKNOWN host: driver version: could not look (N/A)"],
+    ),
+    (
+        FabricManagerVersion,
+        "p5.48xlarge",
+        lambda h: h.drop(Components),
+        ["UNKNOWN host: could not look: tool: not found"],
+    ),
+    (
+        FabricManagerVersion,
+        "g5.xlarge",
+        lambda h: h.drop(Components),
+        ["NOT_APPLICABLE host: this machine has no NVSwitch to manage"],
     ),
 ]
 

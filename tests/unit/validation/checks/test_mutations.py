@@ -80,6 +80,8 @@ def test_no_fact_can_be_taken_away_in_silence(host: Callable[..., Host], name: s
     profile = asked(host, name).profile
     not_there = {"Unit"} if not profile.needs.fabric_manager.value else set()
     not_there |= {"EfaNics", "RdmaDevices"} if name not in EFA else set()
+    not_there |= {"Components"} if not profile.needs.fabric_manager.value and name not in EFA else set()
+    not_there |= {"NvLinkErrors"} if not profile.links.nvlinks or not profile.links.nvlinks.value else set()
     not_there |= {"Topology", "P2pMatrix"} if profile.gpu.count.value == 1 else set()
     not_there |= {"BlockDevices"} if profile.storage.instance_store_gb is None else set()
     assert silent <= not_there

@@ -1,4 +1,4 @@
-"""EFA: rows for pass, fail, not applicable and what could not be looked at, with the exact text."""
+"""EFA and InfiniBand: rows for pass, fail, not applicable and what could not be looked at, with the exact text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from validation.checks.network import EfaCount
-from validation.facts.host import EfaModule, EfaNics
+from validation.checks.network import EfaAffinity, EfaCount, PeerMemory
+from validation.facts.components import Components
+from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice, RdmaDevice, RdmaDevices
+from validation.facts.missing import Missing, Reason
 
 if TYPE_CHECKING:
     from tests.unit.validation.checks.conftest import Host
@@ -17,6 +19,22 @@ if TYPE_CHECKING:
 def asked(count: int, found: int) -> Callable[[Host], Host]:
     nics = EfaNics(tuple(f"rdmap{n}s0" for n in range(found)))
     return lambda h: h.expecting(efa_count=count).put(nics)
+
+
+NOT_TOLD = Missing(Reason.COULD_NOT_LOOK, "-1")
+ENA = PciDevice("0000:00:05.0", "0200", "1d0f", "ec20", "Elastic Network Adapter (ENA)")
+
+
+def on_nodes(*nodes: int | Missing) -> Callable[[Host], Host]:
+    """EFA NICs on these NUMA nodes, and the ENA that every instance has."""
+    nics = [PciDevice(f"0000:{n:02x}:1b.0", "0200", "1d0f", "efa0", "EFA") for n in range(len(nodes))]
+    numa = NumaMap({0: frozenset({0}), 1: frozenset({1})}, {}, dict(zip((d.address for d in nics), nodes, strict=True)))
+    return lambda h: h.expecting(efa_count=len(nodes)).put(PciBus((ENA, *nics)), numa)
+
+
+def infiniband(modules: tuple[str, ...] | Missing) -> Callable[[Host], Host]:
+    adapters = RdmaDevices((RdmaDevice("mlx5_0", "0x02c9", "PORT_ACTIVE", "InfiniBand"),))
+    return lambda h: h.put(adapters).software(peermem=modules)
 
 
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
@@ -38,6 +56,53 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         lambda h: h.expecting(efa_count=4).drop(EfaNics, "fi_info: not found", "fi-info"),
         ["UNKNOWN host: could not look: fi_info: not found"],
     ),
+    (EfaAffinity, "p4d.24xlarge", lambda h: h.drop(NumaMap), ["NOT_APPLICABLE host: the stack asked for no EFA"]),
+    (EfaAffinity, "p4d.24xlarge", on_nodes(0, 0, 1, 1), ["PASS host: EFA NICs 2 on node 0, 2 on node 1"]),
+    (EfaAffinity, "p4d.24xlarge", on_nodes(0, 0, 0, 1), ["WARN host: EFA NICs 3 on node 0, 1 on node 1"]),
+    (
+        EfaAffinity,
+        "p4d.24xlarge",
+        on_nodes(0, 0, NOT_TOLD, NOT_TOLD),
+        ["UNKNOWN host: the NUMA node of 2 EFA NICs is not told"],
+    ),
+    (
+        EfaAffinity,
+        "p4d.24xlarge",
+        on_nodes(0, 1),
+        ["NOT_APPLICABLE host: the share of each NUMA node is only known with all 4 EFAs"],
+    ),
+    (
+        EfaAffinity,
+        "p5.48xlarge",
+        on_nodes(0, 1),
+        ["NOT_APPLICABLE host: no source tells on which NUMA nodes the EFAs of this type are"],
+    ),
+    (
+        EfaAffinity,
+        "p4d.24xlarge",
+        lambda h: on_nodes(0, 0, 1, 1)(h).drop(PciBus),
+        ["UNKNOWN host: could not look: tool: not found"],
+    ),
+    (PeerMemory, "p5.48xlarge", lambda h: h, ["NOT_APPLICABLE host: there is no InfiniBand adapter"]),
+    (
+        PeerMemory,
+        "p5.48xlarge",
+        lambda h: h.drop(RdmaDevices).drop(Components),
+        ["NOT_APPLICABLE host: there is no InfiniBand adapter"],
+    ),
+    (PeerMemory, "p5.48xlarge", infiniband(("nvidia_peermem",)), ["PASS host: nvidia_peermem is loaded"]),
+    (
+        PeerMemory,
+        "p5.48xlarge",
+        infiniband(Missing(Reason.ABSENT)),
+        ["WARN host: nvidia_peermem is not loaded, and there is InfiniBand: mlx5_0"],
+    ),
+    (
+        PeerMemory,
+        "p5.48xlarge",
+        infiniband(Missing(Reason.COULD_NOT_LOOK, "denied")),
+        ["UNKNOWN host: GPUDirect RDMA module: could not look (denied)"],
+    ),
 ]
 
 
@@ -46,3 +111,9 @@ def test_network(
     host: Callable[[str], Host], check: Any, instance_type: str, change: Callable[[Host], Host], said: list[str]
 ) -> None:
     assert change(host(instance_type)).says(check()) == said
+
+
+def test_what_the_platform_does_not_tell_of_efa_closes_no_gate(host: Callable[[str], Host]) -> None:
+    changed = on_nodes(NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD)(host("p4d.24xlarge"))
+    (finding,) = EfaAffinity().evaluate(changed.facts(), changed.expected)
+    assert finding.required is False

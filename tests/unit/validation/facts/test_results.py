@@ -227,6 +227,20 @@ def test_nvlink_counters_are_read_per_link() -> None:
     assert without.without == ((0, Missing(Reason.NOT_APPLICABLE, "Device does not have or support Nvlink")),)
 
 
+def test_nvlink_counters_of_blackwell_are_read_and_its_error_rates_are_no_counts() -> None:
+    names = ("Malformed packet Errors: 0", "Effective BER: 15e-255", "FEC Errors - 0: 36140749276", "Symbol Errors: 2")
+    text = "GPU 0: NVIDIA B200 (UUID: GPU-0)\n" + "".join(f"\t Link 4: {name}\n" for name in names)
+    counts = {item.name: item.count for item in nvlink_errors.parse(text).counters}
+    assert counts == {"Malformed packet Errors": 0, "FEC Errors - 0": 36140749276, "Symbol Errors": 2}
+
+
+def test_nvlink_counters_that_the_driver_does_not_have_are_not_zero() -> None:
+    text = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n\t Link 0: Replay Errors: N/A\n\t Link 0: CRC Errors: N/A\n"
+    errors = nvlink_errors.parse(text)
+    assert errors.counters == ()
+    assert errors.without == ((0, Missing(Reason.NOT_APPLICABLE, "N/A")),)
+
+
 @pytest.mark.parametrize(
     "text", ["", COUNTERS.rstrip("\n").rpartition("\n")[0], "GPU 0: NVIDIA L4 (UUID: GPU-0)\n", COUNTERS + "hello\n"]
 )

@@ -56,6 +56,27 @@ def test_a_file_is_read_word_for_word_below_the_root(root: Root) -> None:
     assert output(files.one_file(root, "/etc/os-release")) == TREE["/etc/os-release"]
 
 
+def test_libraries_are_listed_by_name(root: Root) -> None:
+    folder = Path(root.at("/usr/lib/x86_64-linux-gnu"))
+    folder.mkdir(parents=True)
+    (folder / "libnccl.so.2.28.3").write_bytes(b"")
+    (folder / "libnccl.so.2").symlink_to("libnccl.so.2.28.3")
+    (folder / "libnccl-static.a").write_bytes(b"")
+    listed = output(files.names(root, *files.NCCL_LIBRARIES)).splitlines()
+    assert listed == ["/usr/lib/x86_64-linux-gnu/libnccl.so.2", "/usr/lib/x86_64-linux-gnu/libnccl.so.2.28.3"]
+
+
+def test_the_nccl_plugin_says_its_version_inside(root: Root) -> None:
+    folder = Path(root.at("/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu"))
+    folder.mkdir(parents=True)
+    (folder / "libnccl-net.so").write_bytes(b"\x7fELF\0\xff%s\0Initializing aws-ofi-nccl 1.18.0-aws\0")
+    (folder / "libnccl-net-ofi.so").write_bytes(b"\x7fELF")
+    place = "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu"
+    assert output(files.nccl_plugins(root)) == (
+        f"{place}/libnccl-net-ofi.so:<says no version>\n{place}/libnccl-net.so:1.18.0-aws\n"
+    )
+
+
 def test_the_second_place_of_a_file_is_used_where_the_first_is_missing(root: Root) -> None:
     assert output(files.one_file(root, "/etc/missing", "/etc/os-release")) == TREE["/etc/os-release"]
 
@@ -65,6 +86,7 @@ def test_paths_are_printed_as_on_the_host(root: Root) -> None:
         "/sys/devices/system/node/node0/cpulist:0-47,96-143\n"
         "/sys/devices/system/node/node1/cpulist:48-95,144-191\n"
         "/sys/devices/system/node/node0/distance:10 32\n"
+        f"{NIC}/numa_node:1\n"
         f"{GPU}/numa_node:0\n"
     )
 
@@ -98,6 +120,7 @@ def test_the_efa_module_is_present_with_its_version(root: Root) -> None:
         lambda root: files.matching(root, "/usr/local/cuda*/version.json"),
         files.instance,
         files.efa_module,
+        files.nccl_plugins,
         files.sysfs_numa,
         files.sysfs_pcie,
     ],

@@ -1,0 +1,5 @@
+#!/bin/sh
+case $$* in
+"--version" | "-v") answer dcgmi ;;
+*) refuse "$$@" ;;
+esac
