@@ -22,6 +22,7 @@ STOP_TIMEOUT_S = 15.0
 LOG_NAME = "daemon.log"
 LOG_TAIL_LINES = 15
 REGION = "us-east-1"
+_children: dict[int, subprocess.Popen[bytes]] = {}  # daemons that this process started, so that it can collect them
 
 
 class Sandbox:
@@ -54,6 +55,7 @@ class Sandbox:
                 env=environment,
                 start_new_session=True,
             )
+        _children[process.pid] = process
         return self._wait_until_ready(process)
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> Endpoint:
@@ -63,10 +65,12 @@ class Sandbox:
             if running is not None:
                 return running
             if process.poll() is not None:
+                _children.pop(process.pid)
                 raise CloudError(f"the sandbox ended with status {process.returncode} at its start:\n{self._tail()}")
             time.sleep(0.1)
         process.terminate()
         process.wait(STOP_TIMEOUT_S)
+        _children.pop(process.pid)
         raise CloudError(f"the sandbox did not answer within {START_TIMEOUT_S:.0f} s:\n{self._tail()}")
 
     def _tail(self) -> str:
@@ -95,11 +99,14 @@ class Sandbox:
         running = self._running()
         if running is None:
             (self.home / endpoints.FILE_NAME).unlink(missing_ok=True)
+            for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
+                _collect(pid)
             return False
         _signal(running.pid, signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while time.monotonic() < deadline:
             if not _alive(running.pid):
+                _collect(running.pid)
                 return True
             time.sleep(0.05)
         raise CloudError(f"the sandbox (pid {running.pid}) did not end within {STOP_TIMEOUT_S:.0f} s")
@@ -225,6 +232,13 @@ def _signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         return
+
+
+def _collect(pid: int) -> None:
+    """Take the exit status of a daemon that ended, where it was started here."""
+    child = _children.pop(pid, None)
+    if child is not None:
+        child.wait()
 
 
 def _alive(pid: int) -> bool:

@@ -32,11 +32,11 @@ from pulumi.provider.experimental.provider import (
     UpdateResponse,
 )
 
-from profiles.errors import ConfigError
+from profiles.errors import ConfigError, KilnError
 from sandbox.cloud import diff, invokes, semantics
 from sandbox.cloud.endpoint import default_home
 from sandbox.cloud.handlers import HANDLERS, Handler
-from sandbox.cloud.serving import OLD_INPUTS
+from sandbox.cloud.serving import OLD_INPUTS, one_line
 from sandbox.cloud.session import Session
 from sandbox.cloud.values import UNKNOWN, Properties, has_unknown, plain_map, wire_map
 
@@ -58,26 +58,36 @@ class EmulatedAws(pulumi_provider.Provider):
     def __init__(self, home: Path | None = None) -> None:
         self._home = home or default_home()
         self._table = semantics.load()
+        self._region: str | None = None
+        self._default_tags: dict[str, str] = {}
         self._session: Session | None = None
-
-    @property
-    def session(self) -> Session:
-        if self._session is None:
-            raise ConfigError("the emulated AWS provider was called before it was configured")
-        return self._session
+        self._connecting = asyncio.Lock()
 
     async def get_schema(self, _: GetSchemaRequest) -> GetSchemaResponse:
         """None: the engine would cache it under the real provider's name and version, for every other project."""
         raise ConfigError("the sandbox's aws provider has no schema; use `pulumi import --generate-code=false`")
 
     async def configure(self, request: ConfigureRequest) -> ConfigureResponse:
+        """Only remembers: an error here would reach the user with a traceback of the program that waits for it."""
         given = plain_map(request.args)
-        region = given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        if not region:
-            raise ConfigError("no AWS region: set it with `pulumi config set aws:region` or in AWS_REGION")
         tags = _decoded(given.get("defaultTags")) or {}
-        self._session = await asyncio.to_thread(Session, self._home, region, tags.get("tags") or {})
+        self._region = given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        self._default_tags = tags.get("tags") or {}
         return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_outputs=False)
+
+    async def session(self) -> Session:
+        """The connection to the sandbox, made when it is first needed.
+
+        Raises:
+            ConfigError: no region is set.
+            SandboxDownError: no sandbox is running.
+        """
+        async with self._connecting:
+            if self._session is None:
+                if not self._region:
+                    raise ConfigError("no AWS region: set it with `pulumi config set aws:region` or in AWS_REGION")
+                self._session = await asyncio.to_thread(Session, self._home, self._region, self._default_tags)
+            return self._session
 
     async def cancel(self) -> None:
         if self._session is not None:
@@ -90,7 +100,11 @@ class EmulatedAws(pulumi_provider.Provider):
         return HANDLERS[token]
 
     async def check(self, request: CheckRequest) -> CheckResponse:
-        self._handler(request.type)
+        try:
+            self._handler(request.type)
+            await self.session()
+        except KilnError as error:
+            return CheckResponse(inputs=request.new_inputs, failures=[CheckFailure("", one_line(error))])
         given = plain_map(request.new_inputs)
         old = plain_map(request.old_inputs)
         resource = self._table.resources[request.type]
@@ -117,7 +131,9 @@ class EmulatedAws(pulumi_provider.Provider):
         for change in changes:
             replace = change.on_change == "replace"
             if replace and not has_unknown(new.get(change.name)):
-                replace = await asyncio.to_thread(handler.refine, self.session, request.resource_id, change.name, new)
+                replace = await asyncio.to_thread(
+                    handler.refine, await self.session(), request.resource_id, change.name, new
+                )
             if replace:
                 replaces.append(change.name)
             detailed[change.path] = PropertyDiff(KINDS[change.kind, replace], input_diff=True)
@@ -134,13 +150,13 @@ class EmulatedAws(pulumi_provider.Provider):
         inputs = plain_map(request.properties)
         if request.preview:
             return CreateResponse(resource_id="", properties=wire_map(self._unknowns(request.type, inputs)))
-        created = await asyncio.to_thread(handler.create, self.session, request.name, inputs)
+        created = await asyncio.to_thread(handler.create, await self.session(), request.name, inputs)
         return CreateResponse(created.id, wire_map(self._state(request.type, inputs, created.outputs)))
 
     async def read(self, request: ReadRequest) -> ReadResponse:
         handler = self._handler(request.type)
         state, inputs = plain_map(request.properties), plain_map(request.inputs)
-        observed = await asyncio.to_thread(handler.read, self.session, request.resource_id, {**inputs, **state})
+        observed = await asyncio.to_thread(handler.read, await self.session(), request.resource_id, {**inputs, **state})
         if observed is None:
             return ReadResponse(resource_id="", properties={}, inputs={})
         inputs = self._observed_inputs(request.type, inputs, observed, imported=not state)
@@ -155,17 +171,19 @@ class EmulatedAws(pulumi_provider.Provider):
         if request.preview:
             changing = {"latestVersion": UNKNOWN} if "latestVersion" in outputs else {}
             return UpdateResponse(wire_map({**outputs, **inputs, **changing}))
-        changed = await asyncio.to_thread(handler.update, self.session, request.resource_id, state, inputs)
+        changed = await asyncio.to_thread(handler.update, await self.session(), request.resource_id, state, inputs)
         if "tagsAll" in outputs:
-            changed = {"tagsAll": self.session.all_tags(inputs), **changed}
+            changed = {"tagsAll": (await self.session()).all_tags(inputs), **changed}
         return UpdateResponse(wire_map(self._state(request.type, {**outputs, **inputs}, changed)))
 
     async def delete(self, request: DeleteRequest) -> None:
         handler = self._handler(request.type)
-        await asyncio.to_thread(handler.delete, self.session, request.resource_id, plain_map(request.properties))
+        await asyncio.to_thread(
+            handler.delete, await self.session(), request.resource_id, plain_map(request.properties)
+        )
 
     async def invoke(self, request: InvokeRequest) -> InvokeResponse:
-        answer = await asyncio.to_thread(invokes.answer, self.session, request.tok, plain_map(request.args))
+        answer = await asyncio.to_thread(invokes.answer, await self.session(), request.tok, plain_map(request.args))
         return InvokeResponse(return_value=wire_map(answer))
 
     def _with_computed(self, token: str, inputs: Properties, state: Properties) -> Properties:

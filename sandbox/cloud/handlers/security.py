@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from sandbox.cloud.errors import AwsError
@@ -11,6 +12,7 @@ from sandbox.cloud.session import Session
 from sandbox.cloud.values import Properties
 
 DIRECTIONS = ("ingress", "egress")
+IN_USE_S = 10.0
 
 
 class SecurityGroup(Handler):
@@ -70,7 +72,7 @@ class SecurityGroup(Handler):
         return super().update(cloud, resource_id, state, inputs)
 
     def delete(self, cloud: Session, resource_id: str, state: Properties) -> None:
-        _refuse_if_used(cloud, resource_id, state)
+        _wait_until_unused(cloud, resource_id, state)
         cloud.call_unless_gone("delete_security_group", state.get("region"), GroupId=resource_id)
 
 
@@ -79,17 +81,21 @@ def _describe(cloud: Session, group_id: str, state: Properties) -> dict[str, Any
     return next(iter(answer["SecurityGroups"]), None) if answer else None
 
 
-def _refuse_if_used(cloud: Session, group_id: str, state: Properties) -> None:
-    """AWS refuses to delete a group that an interface uses; moto does not (moto 5.2.5)."""
-    used = cloud.call(
-        "describe_network_interfaces",
-        state.get("region"),
-        Filters=[{"Name": "group-id", "Values": [group_id]}],
-    )["NetworkInterfaces"]
-    if used:
-        raise AwsError(
-            "DependencyViolation", f"resource {group_id} has a dependent object", action="DeleteSecurityGroup"
-        )
+def _wait_until_unused(cloud: Session, group_id: str, state: Properties) -> None:
+    """AWS refuses to delete a group that an interface uses; moto does not (5.2.5). The real provider tries for
+    minutes, since an instance may be on its way out; this one for seconds."""
+    deadline = time.monotonic() + IN_USE_S
+    while _users(cloud, group_id, state):
+        if time.monotonic() > deadline:
+            text = f"resource {group_id} has a dependent object"
+            raise AwsError("DependencyViolation", text, action="DeleteSecurityGroup")
+        cloud.sleep(0.2, f"waiting for what uses {group_id} to go")
+
+
+def _users(cloud: Session, group_id: str, state: Properties) -> list[Any]:
+    mine = [{"Name": "group-id", "Values": [group_id]}]
+    found: list[Any] = cloud.call("describe_network_interfaces", state.get("region"), Filters=mine)["NetworkInterfaces"]
+    return found
 
 
 def _inline_permission(rule: Properties, group_id: str) -> dict[str, Any]:

@@ -107,8 +107,8 @@ def test_a_name_of_the_program_is_kept_and_a_prefix_is_used(provider: EmulatedAw
 
 
 def test_a_resource_type_that_is_not_emulated_is_named(provider: EmulatedAws) -> None:
-    with pytest.raises(ConfigError, match="does not emulate aws:s3/bucket:Bucket; it has aws:ec2/eip:Eip"):
-        check(provider, ALIEN, {})
+    (failure,) = check(provider, ALIEN, {}).failures
+    assert failure.reason.startswith("the sandbox does not emulate aws:s3/bucket:Bucket; it has aws:ec2/eip:Eip")
 
 
 def test_a_difference_tells_updates_from_replacements(provider: EmulatedAws) -> None:
@@ -187,17 +187,24 @@ def test_a_resource_that_is_gone_has_no_id(provider: EmulatedAws, with_subnet: S
     assert asyncio.run(provider.read(ReadRequest(SUBNET, "subnet-1", {}, {}))).resource_id == ""
 
 
+def refusal(provider: EmulatedAws, arguments: dict[str, PropertyValue]) -> str:
+    """Why the first check of a configured provider fails; configuring itself must not, or a traceback is shown."""
+    asyncio.run(provider.configure(ConfigureRequest({}, arguments, False, False)))
+    (failure,) = check(provider, SUBNET, {"vpcId": "vpc-1"}).failures
+    return str(failure.reason)
+
+
 def test_without_a_region_the_message_says_how_to_set_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_REGION", raising=False)
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
-    with pytest.raises(ConfigError, match="pulumi config set aws:region"):
-        asyncio.run(EmulatedAws(tmp_path).configure(ConfigureRequest({}, {}, False, False)))
+    assert "pulumi config set aws:region" in refusal(EmulatedAws(tmp_path), {})
 
 
-def test_without_a_sandbox_the_provider_is_not_configured(tmp_path: Path) -> None:
-    arguments = {"region": PropertyValue("us-east-1")}
+def test_without_a_sandbox_a_check_fails_and_a_call_too(tmp_path: Path) -> None:
+    provider = EmulatedAws(tmp_path)
+    assert "kiln sandbox start" in refusal(provider, {"region": PropertyValue("us-east-1")})
     with pytest.raises(SandboxDownError, match="kiln sandbox start"):
-        asyncio.run(EmulatedAws(tmp_path).configure(ConfigureRequest({}, arguments, False, False)))
+        asyncio.run(provider.read(ReadRequest(SUBNET, "subnet-1", {}, {})))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +247,7 @@ def served(provider: EmulatedAws, method: str, request: Any) -> Context:
 
 
 def test_an_error_reaches_the_engine_as_one_line_without_a_traceback(provider: EmulatedAws) -> None:
-    context = served(provider, "Check", provider_pb2.CheckRequest(urn=ALIEN))
+    context = served(provider, "Create", provider_pb2.CreateRequest(urn=ALIEN))
     assert context.aborted is not None
     assert "Traceback" not in context.aborted[1]
     assert context.aborted[1].startswith("the sandbox does not emulate aws:s3/bucket:Bucket")
