@@ -6,6 +6,7 @@ where a terminal or a paste turned them into blanks. A row that does not fit the
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Matrix:
     gpus: dict[int, Row]
     others: tuple[Row, ...]
 
-    @property
+    @functools.cached_property  # asked for every cell
     def gpu_columns(self) -> tuple[int, ...]:
         """For each GPU index in the header, in order of the index, the position of its column."""
         found = {int(match[1]): at for at, label in enumerate(self.columns) if (match := GPU_LABEL.match(label))}

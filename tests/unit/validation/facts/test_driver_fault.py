@@ -27,6 +27,30 @@ def test_a_failure_is_named(line: str, kind: str, gpu: str) -> None:
     assert (found.kind, found.gpu, found.text) == (kind, gpu, line)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
+        "GPU is lost",
+        "NVML_ERROR_GPU_IS_LOST",
+        "the NVIDIA driver is not loaded",
+        "NVML: Driver Not Loaded",
+        "NVML_ERROR_DRIVER_NOT_LOADED",
+        "No supported driver",
+        "Can't communicate with NVIDIA driver",
+        "No devices found.",
+        "CUDA_ERROR_SYSTEM_NOT_READY",
+        "cudaErrorSystemNotReady",
+        "CUDA error: 802",
+        "CUDA error code: 802",
+        "Failed to \x1b[1mini\x1b[0mtialize NVML",
+        "Failed to ini\x00tialize NVML",
+    ],
+)
+def test_every_wording_is_found_beneath_a_long_output(line: str) -> None:
+    assert driver_fault.first("a line of no matter\n" * 1000 + line.upper() + "\n", "tool") is not None
+
+
 def test_a_fault_of_all_gpus_stands_before_one_of_a_single_gpu() -> None:
     text = "Unable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error\nNo devices were found\n"
     assert [fault.kind for fault in driver_fault.find(text, "t")] == ["gpu-lost", "no-devices"]
