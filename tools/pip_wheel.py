@@ -1,4 +1,4 @@
-"""pip itself, for a Python that comes without it (Debian splits ensurepip off): one wheel from the index, by its hash."""
+"""pip itself, for a Python that comes without it (Debian splits ensurepip off): one wheel, by its hash."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import argparse
 import fcntl
 import hashlib
 import os
+import selectors
 import shutil
 import subprocess
 import sys
@@ -57,43 +58,35 @@ def run(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
     )
     tail: list[str] = []
     told = started
-    for line in _lines(process):
-        if line is not None:
-            tail = [*tail[-30:], line.rstrip()]
-        if time.monotonic() - told >= _TICK_S:
-            told = time.monotonic()
-            last = f": {tail[-1][:100]}" if tail and tail[-1] else ""
-            say(f"{doing}, {told - started:.0f} s{last}")
-    if process.wait():
+    with process:
+        for text in _chunks(process):
+            tail = [*tail, *(line.rstrip() for line in text.splitlines() if line.strip())][-30:]
+            if time.monotonic() - told >= _TICK_S:
+                told = time.monotonic()
+                last = f": {tail[-1][:100]}" if tail else ""
+                say(f"{doing}, {told - started:.0f} s{last}")
+    if process.returncode:
         raise SetupError(f"{doing} failed: " + "\n  ".join(tail[-8:] or ["it said nothing"]), remedy=remedy)
     say(f"{doing}: done in {time.monotonic() - started:.0f} s")
 
 
-def _lines(process: subprocess.Popen[str]) -> Iterator[str | None]:
-    """The process's lines as they come, and None at least once a second meanwhile."""
-    import selectors
-
-    stream = process.stdout
-    if stream is None:
+def _chunks(process: subprocess.Popen[bytes]) -> Iterator[str]:
+    """What the process prints as it comes, and nothing ("") once a second meanwhile."""
+    if process.stdout is None:
         return
-    os.set_blocking(stream.fileno(), False)
     with selectors.DefaultSelector() as selector:
-        selector.register(stream, selectors.EVENT_READ)
+        selector.register(process.stdout, selectors.EVENT_READ)
         while True:
             if not selector.select(1.0):
-                yield None
+                yield ""
                 continue
-            text = stream.read()
-            if text is None:
-                continue
-            if not text:
+            data = os.read(process.stdout.fileno(), 65536)
+            if not data:
                 return
-            yield from text.splitlines()
+            yield data.decode("utf-8", "replace")
 
 
 # the environment
@@ -112,10 +105,8 @@ def make_environment() -> Path:
     wanted = environment_stamp()
     if python.exists() and stamp.exists() and stamp.read_text() == wanted:
         return stamp
-    if sys.version_info < (3, 10):
-        raise SetupError(
-            f"Python {sys.version.split()[0]} is too old", remedy="Use Python 3.10 or later: PYTHON=python3.12"
-        )
+    if sys.version_info < (3, 10):  # noqa: UP036 - run by whatever python3 the machine has
+        raise SetupError(f"Python {sys.version.split()[0]} is too old", remedy="Put Python 3.10 or later on PATH.")
     if not python.exists():
         say(f"creating {ENVIRONMENT.name} with Python {sys.version.split()[0]}")
         venv.create(ENVIRONMENT, with_pip=False, clear=True, symlinks=True)
@@ -213,7 +204,7 @@ def build(cache: Path) -> Path:
         ["bash", ROOT / "tools" / "pulumi-cli" / "build.sh", partial],
         "building the Pulumi CLI from source (about 7 minutes, once)",
         environment=environment,
-        remedy="Check that the Go module proxy can be reached (go env GOPROXY), or install the CLI as pulumi.com describes.",
+        remedy="Check that the Go module proxy answers (go env GOPROXY), or install the CLI as pulumi.com describes.",
     )
     _replace(partial, target)
     return target / "bin"
