@@ -12,7 +12,7 @@ from typing import Any
 
 from profiles.errors import HostError, KilnError
 from profiles.models import Expectation
-from validation import bootstrap, burnin_reuse, host_findings, judge, unit_memory, units
+from validation import bootstrap, burnin_reuse, host_findings, judge, uniform, unit_memory, units
 from validation.collect import BURN_IN_S, COLLECT_S, burn_in, collect
 from validation.evidence import Bundle, Item, Outcome
 from validation.facts.assemble import assemble
@@ -40,6 +40,7 @@ class HostRun:
         self.stage = "reachable"
         self.last_seen = "nothing yet"
         self._units: tuple[GpuUnit, ...] = ()
+        self._inventory: Mapping[str, str] = {}
 
     def report(self) -> HostReport:
         """The host's report, whatever happens."""
@@ -94,7 +95,7 @@ class HostRun:
         name = self._target.name
         facts = assemble(bundle)
         identity = self._identity(facts)
-        self._units = units.units_of(facts)
+        self._units, self._inventory = units.units_of(facts), uniform.inventory_of(facts)
         findings = [self._who(facts, connection)]
         if bundle.complete and bundle.notes:
             findings.append(host_findings.noticed(name, bundle.notes))
@@ -243,6 +244,7 @@ class HostRun:
             burn_in_reused=reused,
             duration_s=time.monotonic() - self._begun,
             units=self._units,
+            inventory=self._inventory,
         )
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from validation import host_findings
+from validation import host_findings, uniform
 from validation.host_run import HostRun
 from validation.remote import FabricRemote, Remote
 from validation.report.model import BurnInRecord, HostReport, StackReport
@@ -63,12 +63,13 @@ def validate(
         reports = host_findings.each_its_own(_all(runs, around, cancel))
     finally:
         around.stop.set()  # whoever still runs ends soon, and says nothing more
-    return StackReport(
+    report = StackReport(
         verdict=combine_hosts(report.verdict for report in reports),
         hosts=tuple(reports),
         started=started,
         duration_s=time.monotonic() - begun,
     )
+    return uniform.compared(report)
 
 
 def _all(runs: Sequence[HostRun], around: Surroundings, cancel: threading.Event) -> list[HostReport]:

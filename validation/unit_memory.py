@@ -19,7 +19,7 @@ from validation import units
 from validation.report.model import HostReport, StackReport
 from validation.target import Target
 from validation.unit_file import UnitFile
-from validation.verdict import Finding, Verdict, combine, combine_hosts
+from validation.verdict import Finding, Verdict, combine, combine_stack
 
 KEPT_WITH_EVIDENCE = "known-bad.json"
 
@@ -52,7 +52,7 @@ def remembered(report: StackReport, memory: UnitFile | None) -> StackReport:
             memory.change(lambda now: units.updated(now, report))
     except LookError as error:
         hosts = tuple(_warned(host, report.started, error) for host in report.hosts)
-        return replace(report, hosts=hosts, verdict=combine_hosts(host.verdict for host in hosts))
+        return replace(report, hosts=hosts, verdict=combine_stack((host.verdict for host in hosts), report.findings))
     return report
 
 

@@ -108,6 +108,14 @@ def combine_hosts(verdicts: Iterable[Verdict]) -> Verdict:
     return Verdict.UNKNOWN
 
 
+def combine_stack(hosts: Iterable[Verdict], findings: Iterable[Finding] = ()) -> Verdict:
+    """As :func:`combine_hosts`, with what was found about the hosts together; that makes nothing better."""
+    trouble = {
+        finding.verdict if finding.required or finding.verdict.opens_gate else Verdict.WARN for finding in findings
+    }
+    return combine_hosts({combine_hosts(hosts), *trouble} - {Verdict.PASS, Verdict.NOT_APPLICABLE} or {Verdict.PASS})
+
+
 def exit_code(verdict: Verdict) -> int:
     """0 gate open, 1 closed by FAIL, 3 closed by UNKNOWN only."""
     return {Verdict.FAIL: 1, Verdict.UNKNOWN: 3}.get(verdict, 0)

@@ -15,9 +15,10 @@ from profiles import catalog
 from profiles.errors import ConfigError, Problem
 from profiles.expectation import expect
 from profiles.models import Expectation
-from validation import unit_memory
+from validation import uniform, unit_memory
 from validation.evidence import Bundle
-from validation.judge import judge
+from validation.facts.assemble import assemble
+from validation.judge import judge, judge_facts
 from validation.report.model import HostReport, StackReport
 from validation.verdict import combine, combine_hosts
 
@@ -46,14 +47,17 @@ def command(source: Path, profile: str, **options: Any) -> int:
     expected = expect(profile, **options)
     with evidence_source.opened(source) as folders:
         hosts = tuple(_judged(folder, expected) for folder in folders)
-    return outputs.deliver(StackReport(combine_hosts(host.verdict for host in hosts), hosts, title=source.name))
+    report = StackReport(combine_hosts(host.verdict for host in hosts), hosts, title=source.name)
+    return outputs.deliver(uniform.compared(report))
 
 
 def _judged(folder: Path, expected: Expectation) -> HostReport:
     bundle = Bundle.read(folder)
     expected = unit_memory.read_beside_evidence(expected, folder)
     expected = expected.model_copy(update={"burn_in": _level(bundle)})
-    findings = judge(bundle, expected, host=bundle.host)
+    facts = assemble(bundle)
+    whole = bundle.complete
+    findings = judge_facts(facts, expected, bundle.host) if whole else judge(bundle, expected, host=bundle.host)
     return HostReport(
         host=bundle.host,
         address="",
@@ -61,6 +65,7 @@ def _judged(folder: Path, expected: Expectation) -> HostReport:
         instance_type=expected.instance_type,
         verdict=combine(findings),
         findings=findings,
+        inventory=uniform.inventory_of(facts),
     )
 
 

@@ -19,7 +19,7 @@ from profiles.errors import KilnError
 from validation import unit_memory
 from validation.report.model import BurnInRecord, HostReport, StackReport
 from validation.runner import Options, Target
-from validation.verdict import Finding, Verdict, combine, combine_hosts
+from validation.verdict import Finding, Verdict, combine, combine_stack
 
 Progress = Callable[[str, str, str], None]
 Validate = Callable[..., StackReport]
@@ -102,7 +102,7 @@ def complete(report: StackReport, targets: Sequence[Target]) -> StackReport:
         if name not in hosts:
             hosts[name] = _unknown_host(name, address, instance_type, "the validation left this host out")
     ordered = tuple(hosts[target.name] for target in targets)
-    return replace(report, hosts=ordered, verdict=combine_hosts(host.verdict for host in ordered))
+    return replace(report, hosts=ordered, verdict=combine_stack((host.verdict for host in ordered), report.findings))
 
 
 def outputs(report: StackReport, inputs: Mapping[str, Any], secrets: frozenset[str]) -> dict[str, Any]:
@@ -124,8 +124,7 @@ def summary(report: StackReport) -> str:
     causes = [
         finding
         for verdict in (Verdict.FAIL, Verdict.UNKNOWN)
-        for host in report.hosts
-        for finding in host.findings
+        for finding in (*report.findings, *(finding for host in report.hosts for finding in host.findings))
         if finding.verdict is verdict and finding.required
     ]
     lines += [_cause_line(finding) for finding in causes[:_MAX_CAUSES]]

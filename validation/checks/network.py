@@ -11,12 +11,13 @@ from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.wording import counted, listed, profile_of
 from validation.facts.components import Components
-from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice, RdmaDevices
+from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice
 from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _AMAZON = "1d0f"
+_INFINIBAND = "0207"  # PCI class; the same adapters as Ethernet are of class 0200
 
 
 class EfaCount(Check):
@@ -113,12 +114,15 @@ class PeerMemory(Check):
     source = "gpud 4a8de33a and imbue-ai/cluster-health; EFA has its own way and needs no such module"
     remedy = "Load nvidia_peermem at boot; with the open kernel module and DMA-BUF it is not needed."
     fault_class = FaultClass.SOFTWARE
-    requires = (Components,)
+    requires = (PciBus, Components)
     needs_profile = False
 
-    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        devices = facts.need(RdmaDevices).devices if RdmaDevices in facts else ()
-        adapters = [device.name for device in devices if device.link_layer == "InfiniBand"]
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        if expected.profile and expected.profile.network.efa_max.value:
+            # Boards of B200 have InfiniBand functions too, which only manage NVLink.
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", "the network of this type is EFA")
+            return
+        adapters = [device.address for device in facts.need(PciBus).devices if device.class_id == _INFINIBAND]
         if not adapters:
             yield self.finding(Verdict.NOT_APPLICABLE, "host", "there is no InfiniBand adapter")
             return

@@ -7,7 +7,7 @@ import json
 from profiles.errors import ParseError
 from validation.report.model import SCHEMA, StackReport
 from validation.report.summary import SEVERITY
-from validation.verdict import Verdict, combine, combine_hosts
+from validation.verdict import Verdict, combine, combine_stack
 
 
 def render(report: StackReport) -> str:
@@ -42,7 +42,8 @@ def read(text: str) -> StackReport:
 def _refuse_flattery(report: StackReport, healthy: object) -> None:
     for host in report.hosts:
         _refuse_better(f"host {host.host}", host.verdict, combine(host.findings))
-    _refuse_better("the stack", report.verdict, combine_hosts(host.verdict for host in report.hosts))
+    found = combine_stack((host.verdict for host in report.hosts), report.findings)
+    _refuse_better("the stack", report.verdict, found)
     if healthy is not report.healthy:
         raise ParseError("report", 0, f"says healthy {healthy!r}, but its verdict is {report.verdict.value}")
 

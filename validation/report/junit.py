@@ -10,7 +10,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from validation.report.model import HostReport, StackReport
-from validation.report.summary import Entry, comparison, effective, headline
+from validation.report.summary import Entry, comparison, effective, headline, together
 from validation.report.text import plain
 from validation.verdict import Finding, Verdict
 
@@ -19,7 +19,10 @@ def render(report: StackReport) -> str:
     """The report as one XML document."""
     root = ET.Element("testsuites", {"name": plain(report.title) or "kiln", "time": f"{report.duration_s:.3f}"})
     suites = [_suite(host, report.started) for host in report.hosts]
-    if not report.healthy and all(host.verdict.opens_gate for host in report.hosts):
+    if report.findings:
+        suites.append(_together(report))
+    blamed = any(not effective(finding).opens_gate for finding in report.findings)
+    if not report.healthy and not blamed and all(host.verdict.opens_gate for host in report.hosts):
         suites.append(_gate_suite(report))
     root.extend(suites)
     for key in ("tests", "failures", "errors", "skipped"):
@@ -43,6 +46,12 @@ def _suite(host: HostReport, started: str) -> ET.Element:
     suite.extend(_case(Entry(host, finding)) for finding in host.findings)
     if not host.verdict.opens_gate and all(effective(finding).opens_gate for finding in host.findings):
         suite.append(_closed_case("host.verdict", host.host, f"{host.host}: {host.verdict.value}: nothing judged good"))
+    return _count(suite)
+
+
+def _together(report: StackReport) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": "stack"})
+    suite.extend(_case(entry) for entry in together(report))
     return _count(suite)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from profiles.models import Expectation
@@ -73,6 +73,7 @@ class HostReport:
     burn_in_reused: bool = False
     duration_s: float = 0.0
     units: tuple[GpuUnit, ...] = ()
+    inventory: Mapping[str, str] = field(default_factory=dict)  # what is compared over the hosts of a stack
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -87,6 +88,7 @@ class HostReport:
             "burn_in_reused": self.burn_in_reused,
             "duration_s": round(self.duration_s, 3),
             "units": [asdict(unit) for unit in self.units],
+            "inventory": dict(self.inventory),
         }
 
     @classmethod
@@ -103,18 +105,23 @@ class HostReport:
             burn_in_reused=bool(data.get("burn_in_reused")),
             duration_s=float(data.get("duration_s", 0.0)),
             units=tuple(GpuUnit(**unit) for unit in data.get("units") or ()),
+            inventory=dict(data.get("inventory") or {}),
         )
 
 
 @dataclass(frozen=True)
 class StackReport:
-    """All hosts of one stack or inventory. ``healthy`` is true only where the gate may open."""
+    """All hosts of one stack or inventory. ``healthy`` is true only where the gate may open.
+
+    ``findings`` are about the hosts together, with the subject ``stack``.
+    """
 
     verdict: Verdict
     hosts: tuple[HostReport, ...]
     started: str = ""
     duration_s: float = 0.0
     title: str = ""
+    findings: tuple[Finding, ...] = ()
 
     @property
     def healthy(self) -> bool:
@@ -129,6 +136,7 @@ class StackReport:
             "started": self.started,
             "duration_s": round(self.duration_s, 3),
             "hosts": [host.to_dict() for host in self.hosts],
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
     @classmethod
@@ -141,6 +149,7 @@ class StackReport:
             started=data.get("started", ""),
             duration_s=float(data.get("duration_s", 0.0)),
             title=data.get("title", ""),
+            findings=tuple(Finding.from_dict(finding) for finding in data.get("findings") or ()),
         )
 
 

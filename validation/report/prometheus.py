@@ -50,7 +50,7 @@ def render(report: StackReport) -> str:
                 (
                     {
                         **stack,
-                        "host": entry.host.host,
+                        "host": entry.host.host if entry.host else "",
                         "check": entry.finding.check,
                         "subject": entry.finding.subject,
                         "verdict": effective(entry.finding).value,

@@ -15,9 +15,9 @@ SEVERITY = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.WARN, Verdict.PASS, Verdict.N
 
 @dataclass(frozen=True)
 class Entry:
-    """A finding and the host it belongs to."""
+    """A finding and the host it belongs to; none for one about the hosts together."""
 
-    host: HostReport
+    host: HostReport | None
     finding: Finding
 
     @property
@@ -93,7 +93,13 @@ def comparison(finding: Finding) -> str:
     return f"{text} ({line(finding.source)})" if text and finding.source else text
 
 
+def together(report: StackReport) -> tuple[Entry, ...]:
+    """All findings about the hosts together."""
+    return tuple(Entry(None, finding) for finding in report.findings)
+
+
 def _entries(report: StackReport) -> Iterator[Entry]:
+    yield from together(report)
     for host in report.hosts:
         for finding in host.findings:
             yield Entry(host, finding)

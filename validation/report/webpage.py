@@ -27,6 +27,7 @@ def render(report: StackReport) -> str:
         closing=summary.closing(report),
         warnings=summary.warnings(report),
         everything=summary.everything,
+        together=summary.together(report),
         counts=summary.counts,
         effective=summary.effective,
         severity=summary.SEVERITY,

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,6 +83,14 @@ def test_a_long_list_of_causes_is_cut_and_says_so() -> None:
 def test_a_report_better_than_its_findings_does_not_open_the_gate() -> None:
     found = judge(lambda *_, **__: report(Verdict.FAIL, claim=Verdict.PASS))
     assert (found["verdict"], found["healthy"]) == ("FAIL", False)
+
+
+def test_what_was_found_about_the_hosts_together_closes_the_gate_and_is_kept() -> None:
+    unlike = Finding("stack.driver", "stack", Verdict.FAIL, "two drivers", fault_class=FaultClass.SOFTWARE)
+    found = judge(lambda *_, **__: replace(report(Verdict.PASS), findings=(unlike,)))
+    assert (found["verdict"], found["healthy"]) == ("FAIL", False)
+    assert found["summary"] == "FAIL: 1 of 1 hosts judged good\nFAIL stack.driver stack: two drivers"
+    assert json.loads(found["report"])["findings"][0]["check"] == "stack.driver"
 
 
 def test_a_host_that_was_left_out_is_unknown() -> None:

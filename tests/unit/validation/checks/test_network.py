@@ -9,7 +9,7 @@ import pytest
 
 from validation.checks.network import EfaAffinity, EfaCount, PeerMemory
 from validation.facts.components import Components
-from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice, RdmaDevice, RdmaDevices
+from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice
 from validation.facts.missing import Missing, Reason
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def on_nodes(*nodes: int | Missing) -> Callable[[Host], Host]:
 
 
 def infiniband(modules: tuple[str, ...] | Missing) -> Callable[[Host], Host]:
-    adapters = RdmaDevices((RdmaDevice("mlx5_0", "0x02c9", "PORT_ACTIVE", "InfiniBand"),))
-    return lambda h: h.put(adapters).software(peermem=modules)
+    adapter = PciDevice("0000:18:00.0", "0207", "15b3", "1021", "MT2910 Family [ConnectX-7]")
+    return lambda h: h.put(PciBus((ENA, adapter))).software(peermem=modules)
 
 
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
@@ -83,26 +83,32 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         lambda h: on_nodes(0, 0, 1, 1)(h).drop(PciBus),
         ["UNKNOWN host: could not look: tool: not found"],
     ),
-    (PeerMemory, "p5.48xlarge", lambda h: h, ["NOT_APPLICABLE host: there is no InfiniBand adapter"]),
     (
         PeerMemory,
-        "p5.48xlarge",
-        lambda h: h.drop(RdmaDevices).drop(Components),
+        "p6-b200.48xlarge",
+        lambda h: h.drop(PciBus),
+        ["NOT_APPLICABLE host: the network of this type is EFA"],
+    ),
+    (
+        PeerMemory,
+        "g5.xlarge",
+        lambda h: h.drop(Components),
         ["NOT_APPLICABLE host: there is no InfiniBand adapter"],
     ),
-    (PeerMemory, "p5.48xlarge", infiniband(("nvidia_peermem",)), ["PASS host: nvidia_peermem is loaded"]),
+    (PeerMemory, "g5.xlarge", infiniband(("nvidia_peermem",)), ["PASS host: nvidia_peermem is loaded"]),
     (
         PeerMemory,
-        "p5.48xlarge",
+        "g5.xlarge",
         infiniband(Missing(Reason.ABSENT)),
-        ["WARN host: nvidia_peermem is not loaded, and there is InfiniBand: mlx5_0"],
+        ["WARN host: nvidia_peermem is not loaded, and there is InfiniBand: 0000:18:00.0"],
     ),
     (
         PeerMemory,
-        "p5.48xlarge",
+        "g5.xlarge",
         infiniband(Missing(Reason.COULD_NOT_LOOK, "denied")),
         ["UNKNOWN host: GPUDirect RDMA module: could not look (denied)"],
     ),
+    (PeerMemory, "g5.xlarge", lambda h: h.drop(PciBus), ["UNKNOWN host: could not look: tool: not found"]),
 ]
 
 

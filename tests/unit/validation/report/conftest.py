@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from validation.report.model import BurnInRecord, HostReport, Identity, StackReport
-from validation.verdict import FaultClass, Finding, Verdict, combine, combine_hosts
+from validation.verdict import FaultClass, Finding, Verdict, combine, combine_stack
 
 GOOD = (
     Finding("gpu.count", "gpu-1", Verdict.PASS, "8 GPUs", "8", "8", "profile p5.48xlarge (golden, 2026-03-20)"),
@@ -46,9 +46,9 @@ def make_host(name: str, findings: tuple[Finding, ...], *, reached: bool = True)
     )
 
 
-def make_stack(*hosts: HostReport, title: str = "demo") -> StackReport:
-    verdict = combine_hosts(host.verdict for host in hosts)
-    return StackReport(verdict, hosts, started="2026-05-01T10:00:00Z", duration_s=2.5, title=title)
+def make_stack(*hosts: HostReport, title: str = "demo", together: tuple[Finding, ...] = ()) -> StackReport:
+    verdict = combine_stack((host.verdict for host in hosts), together)
+    return StackReport(verdict, hosts, started="2026-05-01T10:00:00Z", duration_s=2.5, title=title, findings=together)
 
 
 @pytest.fixture
@@ -64,6 +64,14 @@ def faulty() -> StackReport:
 @pytest.fixture
 def unreached() -> StackReport:
     return make_stack(make_host("gpu-3", (UNREACHED,), reached=False))
+
+
+@pytest.fixture
+def unlike() -> StackReport:
+    """Two good hosts that have two drivers."""
+    text = "the hosts have 2 versions of driver: 580.65.06 on gpu-1; 535.104.05 on gpu-2"
+    two = Finding("stack.driver", "stack", Verdict.FAIL, text, fault_class=FaultClass.SOFTWARE, remedy="One image.")
+    return make_stack(make_host("gpu-1", GOOD), make_host("gpu-2", GOOD), together=(two,))
 
 
 @pytest.fixture
