@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from profiles import catalog
 from profiles.errors import ConfigError, Problem
-from profiles.models import Expectation, SoftwareProfile
+from profiles.models import BurnInLevel, Expectation, SoftwareProfile
 
 
 def expect(
@@ -18,7 +16,7 @@ def expect(
     efa_count: int = 0,
     mig: bool = False,
     root: str = "/",
-    burn_in: Literal["none", "quick", "standard", "soak"] = "none",
+    burn_in: BurnInLevel = "none",
 ) -> Expectation:
     """The expectation of one host.
 

@@ -8,11 +8,14 @@ tells is left out, and a check that needs it is UNKNOWN, or a warning if the pro
 from __future__ import annotations
 
 import datetime as dt
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 T = TypeVar("T")
+
+BurnInLevel = Literal["none", "quick"]
+BURN_IN_LEVELS: tuple[str, ...] = get_args(BurnInLevel)
 
 
 class Model(BaseModel):
@@ -221,7 +224,7 @@ class Expectation(Model):
     mig: bool = False
     persistence: bool = True
     root: str = "/"
-    burn_in: Literal["none", "quick", "standard", "soak"] = "none"
+    burn_in: BurnInLevel = "none"
     known_bad: tuple[KnownBad, ...] = Field(default=(), exclude=True)
     known_bad_gap: str = Field(default="", exclude=True)
 

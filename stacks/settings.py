@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from profiles.errors import Problem
+from profiles.models import BurnInLevel
 
 NAMESPACE = "kiln"
 
@@ -73,7 +74,7 @@ class Settings(_Model):
     ttl_hours: int = 24
     owner: str = "unassigned"
     project: str = "kiln"
-    burn_in: Literal["none", "quick", "standard", "soak"] = "quick"
+    burn_in: BurnInLevel = "quick"
     deadline_seconds: int = 900
     evidence_root: str = "/"
     bad_units: str = ""

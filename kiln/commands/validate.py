@@ -20,6 +20,7 @@ from kiln.progress import progress
 from kiln.user_profiles import profiles_option
 from profiles import catalog
 from profiles.errors import ConfigError, Problem
+from profiles.models import BURN_IN_LEVELS
 from validation import unit_memory
 from validation.runner import Options, Target, validate
 from validation.unit_file import of_setting
@@ -32,7 +33,7 @@ EXIT_INTERRUPTED = 130
 @click.option("--profile", metavar="TYPE", help="Judge every host as this instance type, whatever the inventory says.")
 @click.option(
     "--burn-in",
-    type=click.Choice(["none", "quick", "standard", "soak"]),
+    type=click.Choice(BURN_IN_LEVELS),
     default="none",
     show_default=True,
     help="Load the GPUs too. They must be idle.",

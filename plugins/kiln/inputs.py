@@ -9,10 +9,9 @@ from typing import Any
 
 from plugins.kiln.wire import UNKNOWN
 from profiles.expectation import expect
+from profiles.models import BURN_IN_LEVELS
 from validation.runner import Options, Target
 from validation.unit_file import OFF, UnitFile, of_setting
-
-LEVELS = ("none", "quick", "standard", "soak")
 
 # property -> (types, required)
 _HOST: Mapping[str, tuple[tuple[type, ...], bool]] = {
@@ -49,8 +48,8 @@ def check(inputs: Mapping[str, Any]) -> list[tuple[str, str]]:
     hosts = inputs.get("hosts")
     if isinstance(hosts, list):
         wrong += _check_hosts(hosts)
-    if inputs.get("burnIn") is not UNKNOWN and inputs.get("burnIn", "none") not in LEVELS:
-        wrong.append(("burnIn", f"found {inputs['burnIn']!r}; expected one of {', '.join(LEVELS)}"))
+    if inputs.get("burnIn") is not UNKNOWN and inputs.get("burnIn", "none") not in BURN_IN_LEVELS:
+        wrong.append(("burnIn", f"found {inputs['burnIn']!r}; expected one of {', '.join(BURN_IN_LEVELS)}"))
     memory = inputs.get("badUnits")
     if isinstance(memory, str) and memory and memory != OFF and not memory.startswith(("/", "~/")):
         wrong.append(("badUnits", f"found {memory!r}; expected a path from / or ~/, or {OFF}"))
