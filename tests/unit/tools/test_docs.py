@@ -9,6 +9,7 @@ from profiles import catalog
 from sandbox.hosts.faults import FAULTS
 from tools import docs
 from validation.checks import CHECKS
+from validation.uniform import RULES
 
 
 def test_every_check_has_a_section_with_why_source_and_remedy() -> None:
@@ -17,6 +18,14 @@ def test_every_check_has_a_section_with_why_source_and_remedy() -> None:
         section = page.split(f"\n### {check.id}\n", 1)[1].split("\n### ", 1)[0]
         for text in (check.why, check.source, check.remedy, check.fault_class.value):
             assert text in section
+
+
+def test_what_is_compared_over_a_stack_has_its_section() -> None:
+    page = docs.checks_page()
+    for rule in RULES:
+        assert f"](#{rule.check.replace('.', '')})" in page
+        section = page.split(f"\n### {rule.check}\n", 1)[1].split("\n### ", 1)[0]
+        assert all(text in section for text in (rule.why, rule.source, rule.remedy, rule.fault_class.value))
 
 
 def test_every_fault_is_a_row() -> None:
