@@ -90,7 +90,8 @@ def each_its_own(reports: Sequence[HostReport]) -> list[HostReport]:
 def _twin(report: HostReport, others: Sequence[HostReport]) -> HostReport:
     if not others:
         return report
-    names = ", ".join(f"{other.host} ({other.address})" for other in others)
+    names = ", ".join(f"{other.host} ({other.address})" for other in others[:3])
+    names += f" and {len(others) - 3} more" if len(others) > 3 else ""
     finding = Finding(
         "host.identity",
         report.host,

@@ -78,8 +78,10 @@ class HostRun:
             self._say("probe", "gathering evidence")
             with around.probes:
                 bundle = self._collect(ready.connection, endpoint)
-            bundle = replace(bundle, notes=(*bundle.notes, *ready.notes))
-            return self._verdict(bundle, ready.connection)
+                bundle = replace(bundle, notes=(*bundle.notes, *ready.notes))
+                self._say("judge", f"{len(bundle.items)} items of evidence")
+                facts, passive = self._read(bundle)
+            return self._verdict(bundle, facts, passive, ready.connection)
 
     def _collect(self, connection: Connection, endpoint: Endpoint) -> Bundle:
         return collect(
@@ -90,17 +92,21 @@ class HostRun:
             cancel=self._around.stop,
         )
 
-    def _verdict(self, bundle: Bundle, connection: Connection) -> HostReport:
-        self._say("judge", f"{len(bundle.items)} items of evidence")
-        name = self._target.name
+    def _read(self, bundle: Bundle) -> tuple[Facts, tuple[Finding, ...]]:
+        """Facts, and what they say without a burn-in."""
         facts = assemble(bundle)
+        return facts, self._judge(bundle, facts, self._expected.model_copy(update={"burn_in": "none"}))
+
+    def _verdict(
+        self, bundle: Bundle, facts: Facts, passive: tuple[Finding, ...], connection: Connection
+    ) -> HostReport:
+        name = self._target.name
         identity = self._identity(facts)
         self._units, self._inventory = units.units_of(facts), uniform.inventory_of(facts)
         findings = [self._who(facts, connection)]
         if bundle.complete and bundle.notes:
             findings.append(host_findings.noticed(name, bundle.notes))
         record, reused = None, False
-        passive = self._judge(bundle, facts, self._expected.model_copy(update={"burn_in": "none"}))
         if self._level == "none":
             findings += passive
         elif (why := self._no_burn_in(passive, bundle)) is not None:
@@ -154,10 +160,9 @@ class HostRun:
                 after = self._collect(connection, self._target.endpoint)
         except HostError as error:
             return (*judged, host_findings.not_reached(name, "probe", error.last_seen, error.remedy))
-        facts = assemble(after)
+        facts, again = self._read(after)
         if after.complete and self._identity(facts) != identity:
             return (*judged, host_findings.changed_under_load(name))
-        again = self._judge(after, facts, self._expected.model_copy(update={"burn_in": "none"}))
         return host_findings.after_load(judged, again)
 
     def _earlier(self, bundle: Bundle, identity: Identity | None) -> BurnInRecord | None:

@@ -61,5 +61,5 @@ class Surroundings:
     progress: Progress
     stop: threading.Event  # set on a cancel, and once the report is made: nothing is said any more
     slot: contextlib.AbstractContextManager[object]  # for a login
-    probes: contextlib.AbstractContextManager[object]  # for evidence on its way
+    probes: contextlib.AbstractContextManager[object]  # for evidence on its way, until it is judged
     deadline: float  # on the monotonic clock
