@@ -41,6 +41,7 @@ class Control:
                 ("GET", "/status", self.status),
                 ("POST", "/stop", self.stop),
                 ("GET", "/instances", self.instances),
+                ("GET", "/instances/([^/]+)", self.instance),
                 ("PUT", "/instances/([^/]+)", self.add_instance),
                 ("DELETE", "/instances/([^/]+)", self.remove_instance),
                 ("POST", "/instances/([^/]+)/restart", self.restart_instance),
@@ -91,6 +92,10 @@ class Control:
 
     async def instances(self, _: Body) -> Any:
         return [self._pool.describe(instance) for instance in self._pool.instances.values()]
+
+    async def instance(self, instance_id: str, _: Body) -> Any:
+        found = self._pool.instances.get(instance_id)
+        return None if found is None else self._pool.describe(found)
 
     async def add_instance(self, instance_id: str, body: Body) -> Any:
         return self._pool.describe(await self._pool.add(instance_id, body))

@@ -169,8 +169,9 @@ def describe(cloud: Session, instance_id: str, region: str | None) -> dict[str, 
 
 
 def _kept(cloud: Session, instance_id: str) -> Properties | None:
-    records: list[Properties] = cloud.control.get("/instances")
-    return next((record for record in records if record["id"] == instance_id), None)
+    """What the sandbox keeps of an instance; None where it is gone."""
+    record: Properties | None = cloud.control.get(f"/instances/{instance_id}")
+    return record
 
 
 def _root_volume_id(described: dict[str, Any]) -> str | None:

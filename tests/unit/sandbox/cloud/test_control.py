@@ -109,6 +109,7 @@ def test_an_instance_gets_a_host_at_its_address(api: Api, listening: Listening) 
     assert made["address"] == "127.64.0.1"
     assert made["public_address"] == ""
     assert listening.addresses == ["127.64.0.1"]
+    assert api.ok("GET", "/instances/i-1") == made
     assert api.ok("GET", "/status") == {"instances": 1, "hosts": 1, "pending": {}}
 
 
@@ -127,6 +128,7 @@ def test_an_instance_goes_with_its_host_and_may_go_twice(api: Api, listening: Li
         api.ok("DELETE", "/instances/i-1")
     assert listening.addresses == []
     assert api.ok("GET", "/instances") == []
+    assert api.ok("GET", "/instances/i-1") is None
 
 
 def test_a_type_that_no_machine_is_described_for_has_an_instance_but_no_host(api: Api, listening: Listening) -> None:
