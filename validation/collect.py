@@ -71,7 +71,7 @@ def _run(
         on_stdout=transcript.feed,
         cancel=cancel,
     )
-    if not transcript.started:
+    if not transcript.started and result.ending is not Ending.LOST:
         raise not_started(endpoint, result)
     bundle = transcript.bundle(endpoint.name)
     if bundle.probe != bootstrap.digest():

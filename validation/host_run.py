@@ -39,6 +39,7 @@ class HostRun:
         self._begun = time.monotonic()
         self.stage = "reachable"
         self.last_seen = "nothing yet"
+        self._tried = False
         self._units: tuple[GpuUnit, ...] = ()
         self._inventory: Mapping[str, str] = {}
 
@@ -79,9 +80,22 @@ class HostRun:
             with around.probes:
                 bundle = self._collect(ready.connection, endpoint)
                 bundle = replace(bundle, notes=(*bundle.notes, *ready.notes))
-                self._say("judge", f"{len(bundle.items)} items of evidence")
-                facts, passive = self._read(bundle)
-            return self._verdict(bundle, facts, passive, ready.connection)
+                again = self._once_more(bundle)
+                if not again:
+                    self._say("judge", f"{len(bundle.items)} items of evidence")
+                    facts, passive = self._read(bundle)
+            if not again:
+                return self._verdict(bundle, facts, passive, ready.connection)
+        return self._judged()
+
+    def _once_more(self, bundle: Bundle) -> bool:
+        """Whether to start again: evidence did not arrive whole, for the first time. A host may reboot for an update
+        just after its first boot, and a connection may break."""
+        if bundle.complete or self._tried or self._around.stop.is_set():
+            return False
+        self._tried = True
+        self._say("probe", f"once more: {'; '.join(bundle.notes)}")
+        return True
 
     def _collect(self, connection: Connection, endpoint: Endpoint) -> Bundle:
         return collect(

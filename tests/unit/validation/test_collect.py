@@ -35,6 +35,16 @@ def test_another_probe_than_the_one_sent_makes_the_bundle_incomplete(scripted_ho
     assert bundle.notes[0] == "another probe answered than the one sent"
 
 
+def test_a_connection_that_breaks_before_the_probe_starts_is_evidence_that_did_not_arrive(
+    scripted_host: Any, scripted_remote: Any
+) -> None:
+    host = scripted_host(probe_result=result("reset by peer", "", None, Ending.LOST))
+    bundle = collect(connected(scripted_remote(node=host)), ENDPOINT)
+    assert not bundle.complete
+    assert bundle.notes[0] == "the probe did not start"
+    assert "reset by peer" in bundle.notes[-1]
+
+
 def test_a_burn_in_is_one_item(scripted_host: Any, scripted_remote: Any) -> None:
     bundle = burn_in(connected(scripted_remote(node=scripted_host())), ENDPOINT, "quick")
     assert bundle.items["burn-in"].stdout == '{"level": "quick"}'

@@ -18,7 +18,7 @@ from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.host import HostInfo
 from validation.facts.missing import ABSENT
 from validation.facts.store import Facts
-from validation.remote import Failure, HostKeyError
+from validation.remote import CommandResult, Ending, Failure, HostKeyError
 from validation.report.model import BurnInRecord, HostReport
 from validation.runner import Options, Target, validate
 from validation.verdict import FaultClass, Finding, Verdict
@@ -181,9 +181,31 @@ def test_an_unverified_key_is_not_called_good(scripted_host: Any, scripted_remot
 
 
 def test_incomplete_evidence_is_not_judged(scripted_host: Any, scripted_remote: Any) -> None:
-    (report,) = run(scripted_remote(a=scripted_host(items=nvml(), probe_digest="other")), target("a"))
+    host = scripted_host(items=nvml(), probe_digest="other")
+    (report,) = run(scripted_remote(a=host), target("a"))
     assert report.verdict is Verdict.UNKNOWN
     assert "another probe answered" in report.findings[-1].message
+    assert host.log == ["knock", "ready?", "collect", "closed"] * 2
+
+
+def test_a_connection_that_breaks_once_while_evidence_is_gathered_costs_a_second_try_only(
+    scripted_host: Any, scripted_remote: Any
+) -> None:
+    """As on a host that reboots for an update just after cloud-init has ended."""
+
+    class Once(scripted_remote):  # type: ignore[misc]
+        def login(self, *arguments: Any) -> Any:
+            connection = super().login(*arguments)
+            if len(host.log) < 2:
+                lost = CommandResult(Ending.LOST, None, "", "reset by peer", 0.1)
+                plain = connection.execute
+                connection.execute = lambda command, **how: lost if how.get("on_stdout") else plain(command, **how)
+            return connection
+
+    host = scripted_host(items=nvml())
+    (report,) = run(Once(a=host), target("a"))
+    assert report.verdict is Verdict.PASS
+    assert host.log == ["knock", "ready?", "closed", "knock", "ready?", "collect", "closed"]
 
 
 def test_what_was_noted_while_waiting_is_a_warning_that_closes_nothing(
