@@ -1,6 +1,8 @@
 """Two sources on the same GPUs or buses: which one is believed, and when they contradict each other.
 
-- A field that the first source does not carry (ABSENT) is taken from the second; a field it does carry stands.
+- A field that the first source gives no value for is taken from the second, if that has one; else the first stands.
+- Where both give one, the graver stands for what a GPU counts and says against itself; an error in place of a value
+  is graver than any value. Neither source hides what the other says is wrong.
 - A GPU that only one source sees is lost: the machine is judged by the source that sees fewer.
 - NVLinks: the source that counts fewer active links stands, since a link that drops between two reads is down.
 - Two matrices that differ are no fact at all.
@@ -9,34 +11,67 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from profiles.errors import ParseError
 from validation.facts.gpu import Gpu, GpuInventory, NvLink
 from validation.facts.host import P2pMatrix, PciBus, PciDevice
-from validation.facts.missing import ABSENT, Missing
+from validation.facts.missing import ABSENT, Missing, Reason
 
 T = TypeVar("T")
+# Counts of errors, and yes/no fields where yes is bad: the larger of two stands.
+_GRAVER = frozenset(
+    {
+        "volatile_corrected",
+        "volatile_uncorrected",
+        "aggregate_corrected",
+        "aggregate_uncorrected",
+        "sram_threshold_exceeded",
+        "correctable",
+        "uncorrectable",
+        "single_bit",
+        "double_bit",
+        "pending",
+        "failure",
+    }
+)
+_ASKS_FOR_NOTHING = "none"  # gpu_recovery_action
 
 
 def fill(first: T, second: T) -> T:
-    """``first`` with its ABSENT fields taken from ``second``, in nested facts too."""
+    """``first`` completed by ``second`` field by field, in nested facts too."""
     changes = {}
     for item in fields(first):  # type: ignore[arg-type]
         mine, theirs = getattr(first, item.name), getattr(second, item.name)
-        if mine == ABSENT:
-            changes[item.name] = theirs
-        elif is_dataclass(mine) and type(mine) is type(theirs) and not isinstance(mine, Missing):
+        if is_dataclass(mine) and type(mine) is type(theirs) and not isinstance(mine, Missing):
             changes[item.name] = fill(mine, theirs)
+        else:
+            changes[item.name] = _one_of(item.name, mine, theirs)
     return replace(first, **changes)  # type: ignore[type-var]
 
 
+def _one_of(name: str, mine: Any, theirs: Any) -> Any:
+    for value in (mine, theirs):
+        if isinstance(value, Missing) and value.reason is Reason.FAULT:
+            return value
+    if mine == ABSENT or (isinstance(mine, Missing) and not isinstance(theirs, Missing)):
+        return theirs
+    if isinstance(theirs, Missing):
+        return mine
+    if name in _GRAVER:
+        return max(mine, theirs)
+    if name == "recovery_action" and str(mine).lower() == _ASKS_FOR_NOTHING:
+        return theirs
+    return mine
+
+
 def _same(one: Gpu, other: Gpu) -> bool:
-    """By UUID where both have one, else by PCI address; index is no identity: a lost GPU shifts it."""
-    for mine, theirs in ((one.uuid, other.uuid), (one.pci_address, other.pci_address)):
-        if not isinstance(mine, Missing) and not isinstance(theirs, Missing):
-            return mine == theirs
-    return False
+    """By UUID and PCI address, as far as both have them; index is no identity: a lost GPU shifts it."""
+    pairs = ((one.uuid, other.uuid), (one.pci_address, other.pci_address))
+    told = [
+        mine == theirs for mine, theirs in pairs if not isinstance(mine, Missing) and not isinstance(theirs, Missing)
+    ]
+    return bool(told) and all(told)
 
 
 def inventories(first: GpuInventory, second: GpuInventory) -> GpuInventory:
@@ -74,7 +109,7 @@ def _fewer(gpu: Gpu, other: Gpu) -> tuple[NvLink, ...] | Missing:
         return theirs
     if isinstance(mine, Missing) or isinstance(theirs, Missing):
         return mine
-    return theirs if theirs and _up(other) < _up(gpu) else mine
+    return theirs if _up(other) < _up(gpu) else mine
 
 
 def _up(gpu: Gpu) -> int:
