@@ -17,6 +17,7 @@ from validation import units
 from validation.units import BadUnit
 
 LOCK_S = 5.0  # a change takes milliseconds; whoever holds the lock longer is stuck
+NEW_MODE = 0o644
 OFF = "none"
 REPAIR = "Mend or remove the file; without it nothing is known to be bad."
 
@@ -75,6 +76,8 @@ class UnitFile:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            # A memory that several users share stays readable for them; mkstemp's own mode would lock them out.
+            temporary.chmod(self.path.stat().st_mode & 0o777 if self.path.exists() else NEW_MODE)
             temporary.replace(self.path)
         except OSError:
             temporary.unlink(missing_ok=True)

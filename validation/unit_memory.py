@@ -29,11 +29,11 @@ def informed(targets: Sequence[Target], memory: UnitFile | None) -> tuple[Target
     if memory is None:
         return tuple(targets)
     try:
-        bad, gap = memory.read(), ""
+        known, gap = units.known_bad(memory.read()), ""
     except LookError as error:
-        bad, gap = (), error.message
+        known, gap = (), error.message
     return tuple(
-        _told(target, units.known_to(bad, host=target.name, instance_id=target.instance_id), gap) for target in targets
+        _told(target, units.told_to(known, host=target.name, instance_id=target.instance_id), gap) for target in targets
     )
 
 

@@ -24,7 +24,7 @@ from validation.report.model import GpuUnit, HostReport, StackReport
 from validation.verdict import FaultClass, Finding, Verdict
 
 SCHEMA = "kiln/bad-units/v1"
-KEPT = 10_000  # units; the oldest leave first
+KEPT = 5_000  # records; the oldest leave first
 
 # Checks whose FAIL accuses the hardware, whatever the host was declared to be.
 ACCUSING = frozenset(
@@ -217,8 +217,8 @@ def _accused(finding: Finding, host: HostReport) -> int | None:
     return named.pop() if len(named) == 1 else None
 
 
-def known_to(units: Iterable[BadUnit], *, host: str, instance_id: str) -> tuple[KnownBad, ...]:
-    """What a host's expectation is told. ``here`` where the instance is the same, or, without ids, the name."""
+def known_bad(units: Iterable[BadUnit]) -> tuple[KnownBad, ...]:
+    """The bad units as an expectation has them; suspects are not told."""
     return tuple(
         KnownBad(
             uuid=unit.uuid,
@@ -228,12 +228,25 @@ def known_to(units: Iterable[BadUnit], *, host: str, instance_id: str) -> tuple[
             instance_id=unit.instance_id,
             check=unit.check,
             date=unit.date,
-            here=unit.instance_id == instance_id and (bool(instance_id) or unit.host == host),
             whole_host=unit.whole_host,
         )
         for unit in units
         if unit.bad
     )
+
+
+def told_to(known: tuple[KnownBad, ...], *, host: str, instance_id: str) -> tuple[KnownBad, ...]:
+    """The same for one host: ``here`` where the instance is the same, or, without ids, the name.
+
+    The very same tuple where nothing is: a thousand hosts share one memory.
+    """
+
+    def here(unit: KnownBad) -> bool:
+        return unit.instance_id == instance_id and (bool(instance_id) or unit.host == host)
+
+    if not any(here(unit) for unit in known):
+        return known
+    return tuple(unit.model_copy(update={"here": True}) if here(unit) else unit for unit in known)
 
 
 def forget(units: Sequence[BadUnit], uuid: str) -> tuple[BadUnit, ...]:

@@ -42,6 +42,15 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     assert {path.name for path in file.path.parent.iterdir()} == {"units.json", ".units.json.lock"}
 
 
+def test_a_memory_keeps_the_mode_that_its_users_gave_it(tmp_path: Path) -> None:
+    file = UnitFile(tmp_path / "units.json")
+    file.change(lambda now: (*now, bad(1)))
+    assert file.path.stat().st_mode & 0o777 == 0o644
+    file.path.chmod(0o664)
+    file.change(lambda now: (*now, bad(2)))
+    assert file.path.stat().st_mode & 0o777 == 0o664
+
+
 def test_nothing_is_written_where_nothing_changes(tmp_path: Path) -> None:
     file = UnitFile(tmp_path / "units.json")
     file.change(lambda now: tuple(now))

@@ -166,18 +166,19 @@ def test_a_record_with_a_uuid_that_is_no_key_is_refused() -> None:
         units.parse(text)
 
 
+def here(kept: tuple[BadUnit, ...], host: str, instance_id: str) -> list[bool]:
+    known = units.known_bad(kept)
+    return [unit.here for unit in units.told_to(known, host=host, instance_id=instance_id)]
+
+
 def test_only_bad_units_are_told_and_here_is_the_same_instance_or_without_ids_the_same_name() -> None:
     bad = units.updated((), report(failed("gpu.lost", "node-0/GPU0")))
     suspect = units.updated(bad, report(failed("fabric.state", "node-0/GPU1", FaultClass.REBOOT_ONCE)))
-    told = {key: units.known_to(suspect, host=key[0], instance_id=key[1]) for key in [("node-0", "i-1"), ("x", "i-1")]}
-    assert {key: [unit.here for unit in found] for key, found in told.items()} == {
-        ("node-0", "i-1"): [True],
-        ("x", "i-1"): [True],
-    }
-    assert [unit.here for unit in units.known_to(suspect, host="node-0", instance_id="i-2")] == [False]
-    nameless = [replace(entry, instance_id="") for entry in bad]
-    assert [unit.here for unit in units.known_to(nameless, host="node-0", instance_id="")] == [True]
-    assert [unit.here for unit in units.known_to(nameless, host="node-9", instance_id="")] == [False]
+    assert here(suspect, "node-0", "i-1") == here(suspect, "another-name", "i-1") == [True]
+    assert here(suspect, "node-0", "i-2") == here(suspect, "node-0", "") == [False]
+    nameless = tuple(replace(entry, instance_id="") for entry in bad)
+    assert here(nameless, "node-0", "") == [True]
+    assert here(nameless, "node-9", "") == here(nameless, "node-0", "i-1") == [False]
 
 
 def test_forgetting_takes_every_record_of_a_unit_whatever_the_case() -> None:
