@@ -16,9 +16,12 @@ REMEDY = "Reboot once."
 
 
 def test_a_process_that_names_the_folder_is_found_while_it_runs(tmp_path: Path) -> None:
-    code = "import sys; sys.stdin.read()"
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE)
+    code = "import sys; print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
+        assert process.stdout is not None
+        process.stdout.readline()  # right after its start, its command line can still be empty
         assert [row.split()[0] for row in demo.processes_naming(tmp_path)] == [str(process.pid)]
     finally:
         process.communicate()
@@ -29,8 +32,11 @@ class FakeEngine:
     """Holds the outputs that a stack would have."""
 
     def __init__(self, verdict: Verdict, *, healthy: bool, subject: str = "node-1/GPU3/link7") -> None:
-        finding = Finding("nvlink.links_active", subject, verdict, "m", "17", "18", "p", REMEDY)
-        host = HostReport("node-1", "", "", "", verdict, (finding,))
+        link = Finding("nvlink.links_active", subject, verdict, "m", "17", "18", "p", REMEDY)
+        # A burn-in that was asked for and left out closes the gate too, and is the host's, not a GPU's.
+        left_out = Finding("burnin.run", subject.split("/")[0], Verdict.UNKNOWN, "no burn-in: other checks fail")
+        findings = (link, left_out) if verdict is Verdict.FAIL else (link,)
+        host = HostReport("node-1", "", "", "", verdict, findings)
         self._outputs = {"healthy": healthy, "report": document.render(StackReport(verdict, (host,)))}
 
     def outputs(self, stack: str) -> dict[str, object]:
@@ -58,6 +64,7 @@ def test_a_broken_link_that_is_blamed_in_full_is_what_the_demo_shows(tmp_path: P
         (FakeEngine(Verdict.FAIL, healthy=True), SAID, "still says healthy"),
         (FakeEngine(Verdict.PASS, healthy=False), SAID, "still says healthy"),
         (FakeEngine(Verdict.FAIL, healthy=False, subject="node-0/GPU1"), SAID, "wrong host blamed"),
+        (FakeEngine(Verdict.FAIL, healthy=False, subject="node-1"), SAID, "no GPU blamed"),
         (FakeEngine(Verdict.FAIL, healthy=False), Run(code=1), "does not say"),
     ],
 )
