@@ -64,7 +64,6 @@ def test_a_broken_link_that_is_blamed_in_full_is_what_the_demo_shows(tmp_path: P
         (FakeEngine(Verdict.FAIL, healthy=True), SAID, "still says healthy"),
         (FakeEngine(Verdict.PASS, healthy=False), SAID, "still says healthy"),
         (FakeEngine(Verdict.FAIL, healthy=False, subject="node-0/GPU1"), SAID, "wrong host blamed"),
-        (FakeEngine(Verdict.FAIL, healthy=False, check="gpu.count"), SAID, "nvlink.links_active does not blame"),
         (FakeEngine(Verdict.FAIL, healthy=False, subject="node-1"), SAID, "no GPU blamed"),
         (FakeEngine(Verdict.FAIL, healthy=False), Run(code=1), "does not say"),
     ],
