@@ -10,8 +10,8 @@ from typing import Any
 
 from profiles.errors import HostError
 from validation import bootstrap
+from validation.connection import CommandResult, Connection, Ending, Endpoint
 from validation.evidence import Bundle
-from validation.remote import CommandResult, Connection, Ending, Endpoint
 from validation.transcript import Transcript
 
 COLLECT_S = 90.0  # the slowest collector (45 s), started again by its second way, and the transfer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from validation.remote import HostKeyError
+from validation.connection import HostKeyError
 from validation.report.model import HostReport
 from validation.target import Target
 from validation.verdict import FaultClass, Finding, Verdict, combine

@@ -14,11 +14,11 @@ from profiles.errors import HostError, KilnError
 from profiles.models import Expectation
 from validation import bootstrap, burnin_reuse, host_findings, judge, uniform, unit_memory, units
 from validation.collect import BURN_IN_S, COLLECT_S, burn_in, collect
+from validation.connection import Connection, Endpoint, HostKeyError
 from validation.evidence import Bundle, Item, Outcome
 from validation.facts.assemble import assemble
 from validation.facts.host import HostInfo
 from validation.facts.store import Facts
-from validation.remote import Connection, Endpoint, HostKeyError
 from validation.report.model import BurnInRecord, GpuUnit, HostReport, Identity, digest
 from validation.target import Surroundings, Target
 from validation.verdict import Finding, Verdict, combine

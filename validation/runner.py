@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from validation import host_findings, uniform
+from validation.connection import Remote
 from validation.host_run import HostRun
-from validation.remote import FabricRemote, Remote
+from validation.remote import FabricRemote
 from validation.report.model import BurnInRecord, HostReport, StackReport
 from validation.target import Options, Progress, Surroundings, Target
 from validation.verdict import combine_hosts

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from profiles.models import Expectation
-from validation.remote import Endpoint, Remote
+from validation.connection import Endpoint, Remote
 from validation.waiting import Budgets
 
 Progress = Callable[[str, str, str], None]

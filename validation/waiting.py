@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from profiles.errors import HostError
 from validation.bootstrap import shell
-from validation.remote import CommandResult, Connection, Ending, Endpoint, Failure, Remote, RemoteError
+from validation.connection import CommandResult, Connection, Ending, Endpoint, Failure, Remote, RemoteError
 
 ATTEMPT_MIN_S = 1.0
 ATTEMPT_S = 15.0  # one TCP connection, one banner, one key exchange

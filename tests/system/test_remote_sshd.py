@@ -15,10 +15,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from profiles.errors import ConfigError, HostError
 from validation.collect import collect
+from validation.connection import Ending, Endpoint, Failure, HostKeyError, RemoteError
 from validation.evidence import Bundle, Outcome
 from validation.probe.collectors import collectors
 from validation.probe.files import Root
-from validation.remote import Ending, Endpoint, FabricRemote, Failure, HostKeyError, RemoteError
+from validation.remote import FabricRemote
 
 pytestmark = pytest.mark.system
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import socket
 import threading
@@ -11,9 +12,18 @@ from typing import Any
 
 import pytest
 
+from profiles.models import Expectation
 from validation import bootstrap
+from validation.connection import CommandResult, Ending, Endpoint, Failure, RemoteError
+from validation.evidence import Bundle
+from validation.facts.gpu import Gpu, GpuInventory
+from validation.facts.host import HostInfo
+from validation.facts.missing import ABSENT
+from validation.facts.store import Facts
 from validation.probe.wire import Wire
-from validation.remote import CommandResult, Ending, Endpoint, Failure, RemoteError
+from validation.report.model import HostReport
+from validation.runner import Options, Target, validate
+from validation.verdict import Finding, Verdict
 
 READY = "KILN cloud-init\nKILN absent\nKILN driver\nKILN loaded\n"
 
@@ -139,3 +149,73 @@ def fast_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting without losing time: pauses start at 5 ms and grow to 20 ms."""
     monkeypatch.setattr("validation.waiting.FIRST_PAUSE_S", 0.005)
     monkeypatch.setattr("validation.waiting.PAUSE_MAX_S", 0.02)
+
+
+def judged(facts: Facts, expected: Expectation, host: str) -> tuple[Finding, ...]:
+    """A judge that says what the ``verdict`` item says, and of a burn-in what its result says."""
+    items = facts.need(Bundle).items
+    verdict = items["verdict"].stdout if "verdict" in items else "PASS"
+    findings = [Finding("gpu.count", host, Verdict(verdict), "as scripted")]
+    if expected.burn_in != "none":
+        burn_in = items["burn-in"]
+        bad = "bad" in burn_in.stdout or burn_in.error
+        findings.append(Finding("burnin.gemm", host, Verdict.FAIL if bad else Verdict.PASS, burn_in.error))
+    return tuple(findings)
+
+
+def assembled(bundle: Bundle) -> Facts:
+    """Facts from the scripted items ``boot-id``, ``instance`` and ``uuids``."""
+
+    def text(name: str, default: str) -> str:
+        return bundle.items[name].stdout if name in bundle.items else default
+
+    host = HostInfo("node", "ubuntu", "24.04", "6.8", "x86_64", text("boot-id", "boot-1"), ABSENT, bundle.root)
+    host = dataclasses.replace(host, instance_id=text("instance", "") or ABSENT)
+    names = text("uuids", f"GPU-{bundle.host}-0 GPU-{bundle.host}-1").split()
+    gpus = tuple(Gpu(index=number, uuid=uuid) for number, uuid in enumerate(names))
+    inventory = GpuInventory("nvml", gpus, driver_version="580.105.08")
+    return Facts({HostInfo: host, GpuInventory: inventory, Bundle: bundle})
+
+
+@pytest.fixture
+def judging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripted evidence read and judged by what it says of itself."""
+    monkeypatch.setattr("validation.host_run.judge.judge_facts", judged)
+    monkeypatch.setattr("validation.host_run.assemble", assembled)
+
+
+def _target(name: str, **changes: Any) -> Target:
+    fields: dict[str, Any] = {
+        "name": name,
+        "address": "192.0.2.1",
+        "user": "root",
+        "private_key": "very secret",
+        "host_key": "ssh-ed25519 AAAA",
+        "expectation": Expectation(instance_type="p5.48xlarge"),
+    }
+    return Target(**{**fields, **changes})
+
+
+def _run(remote: Any, *targets: Target, options: Options | None = None, **how: Any) -> tuple[HostReport, ...]:
+    how.setdefault("cancel", threading.Event())
+    how.setdefault("progress", lambda *_: None)
+    return validate(targets, options or Options(deadline_s=10.0), remote=remote, **how).hosts
+
+
+def _nvml(**items: str) -> dict[str, dict[str, str]]:
+    return {"nvml": {"stdout": "{}"}, **{name.replace("_", "-"): {"stdout": text} for name, text in items.items()}}
+
+
+@pytest.fixture
+def target() -> Callable[..., Target]:
+    return _target
+
+
+@pytest.fixture
+def run() -> Callable[..., tuple[HostReport, ...]]:
+    return _run
+
+
+@pytest.fixture
+def nvml() -> Callable[..., dict[str, dict[str, str]]]:
+    return _nvml

@@ -8,7 +8,7 @@ import pytest
 
 from profiles.errors import HostError
 from validation.collect import burn_in, collect, not_started
-from validation.remote import CommandResult, Ending, Endpoint
+from validation.connection import CommandResult, Ending, Endpoint
 
 ENDPOINT = Endpoint("node", "192.0.2.1", "ubuntu", "key")
 

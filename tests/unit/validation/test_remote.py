@@ -15,15 +15,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from profiles.errors import ConfigError
-from validation.remote import (
-    Endpoint,
-    FabricRemote,
-    Failure,
-    RemoteError,
-    fingerprint,
-    read_private_key,
-    read_public_key,
-)
+from validation.connection import Endpoint, Failure, RemoteError
+from validation.remote import FabricRemote, fingerprint, read_private_key, read_public_key
 
 PRIVATE: dict[str, Callable[[], Any]] = {
     "ssh-ed25519": ed25519.Ed25519PrivateKey.generate,

@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from paramiko.common import AUTH_SUCCESSFUL, OPEN_SUCCEEDED
 
-from validation.remote import Connection, Ending, Endpoint, FabricRemote, Failure, RemoteError
+from validation.connection import Connection, Ending, Endpoint, Failure, RemoteError
+from validation.remote import FabricRemote
 
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from profiles.errors import HostError
-from validation.remote import CommandResult, Ending, Endpoint, Failure, RemoteError
+from validation.connection import CommandResult, Ending, Endpoint, Failure, RemoteError
 from validation.waiting import Budgets, Ready, Waiting, pauses, readiness
 
 SHORT = Budgets(reachable_s=0.1, authenticated_s=0.1, host_key_s=0.05, cloud_init_s=0.1, driver_s=0.1)
