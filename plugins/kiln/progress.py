@@ -35,7 +35,7 @@ class EngineLog:
 
 
 class StatusLine:
-    """Progress of one gate. Many hosts report at once: lines between two that are shown are dropped."""
+    """Progress of one gate. Many hosts report at once: a host's first line of a stage is always shown."""
 
     def __init__(self, log: EngineLog, urn: str, secrets: frozenset[str]) -> None:
         self._log = log
@@ -43,12 +43,14 @@ class StatusLine:
         self._secrets = secrets
         self._lock = threading.Lock()
         self._next = 0.0
+        self._shown: set[tuple[str, str]] = set()
 
     def __call__(self, host: str, stage: str, text: str) -> None:
         now = time.monotonic()
         with self._lock:
-            if now < self._next:
+            if now < self._next and (host, stage) in self._shown:
                 return
+            self._shown.add((host, stage))
             self._next = now + _MIN_INTERVAL_S
         line = scrub(f"{host}: {stage}: {text}" if text else f"{host}: {stage}", self._secrets)
         self._log.write(self._urn, line, ephemeral=True)

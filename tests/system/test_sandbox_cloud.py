@@ -27,58 +27,7 @@ from stacks.cli import pulumi_environment
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sandbox-cloud")]
 
 PATIENCE_S = 90.0
-PROGRAM = """
-import json
-from pathlib import Path
-
-import pulumi
-import pulumi_aws as aws
-
-wanted = json.loads(Path("wanted.json").read_text())
-vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16")
-subnet = aws.ec2.Subnet("subnet", vpc_id=vpc.id, cidr_block="10.0.0.0/20", availability_zone="us-east-1a")
-group = aws.ec2.SecurityGroup("group", vpc_id=vpc.id)
-for kind in (aws.vpc.SecurityGroupIngressRule, aws.vpc.SecurityGroupEgressRule):
-    kind(kind.__name__, security_group_id=group.id, ip_protocol="-1", referenced_security_group_id=group.id)
-key = aws.ec2.KeyPair("login", key_name="login", public_key=wanted["login"])
-cluster = aws.ec2.PlacementGroup("cluster", strategy="cluster")
-
-
-def nic(card, device, kind):
-    return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
-        network_card_index=card, device_index=device, interface_type=kind, subnet_id=subnet.id,
-        security_groups=[group.id], delete_on_termination="true",
-    )
-
-
-template = aws.ec2.LaunchTemplate(
-    "host",
-    image_id="ami-0123456789abcdef0",
-    instance_type=wanted["type"],
-    key_name=key.key_name,
-    network_interfaces=[nic(0, 0, "interface"), nic(0, 1, "efa-only"), *(nic(c, 0, "efa-only") for c in range(1, 32))],
-    metadata_options={"http_tokens": "required", "http_put_response_hop_limit": wanted["hops"]},
-    placement={"group_name": cluster.name},
-    block_device_mappings=[
-        {"device_name": "/dev/sda1", "ebs": {"volume_size": 200, "volume_type": "gp3", "iops": 6000, "throughput": 500}}
-    ],
-)
-hosts = [
-    aws.ec2.Instance(
-        name,
-        launch_template={"id": template.id, "version": template.latest_version.apply(str)},
-        user_data=pulumi.Output.secret(wanted["user_data"]),
-        tags={"Name": name, "run": wanted["run"]},
-        **wanted["more"],
-    )
-    for name in wanted["hosts"]
-]
-if wanted["elastic"]:
-    address = aws.ec2.Eip("address", domain="vpc", network_interface=hosts[0].primary_network_interface_id)
-    pulumi.export("elastic", address.public_ip)
-pulumi.export("ids", [host.id for host in hosts])
-pulumi.export("addresses", [host.private_ip for host in hosts])
-"""
+PROGRAM = Path(__file__).with_name("data") / "cloud_program.txt"
 
 
 @dataclass(frozen=True)
@@ -173,7 +122,7 @@ def project(tmp_path: Path, sandbox: Sandbox) -> Iterator[Project]:
 def new_project(folder: Path, variables: dict[str, str]) -> Project:
     (folder / "state").mkdir()
     (folder / "Pulumi.yaml").write_text("name: emulated\nruntime: python\n")
-    (folder / "__main__.py").write_text(PROGRAM)
+    (folder / "__main__.py").write_text(PROGRAM.read_text())
     environment = pulumi_environment(
         {
             **os.environ,
