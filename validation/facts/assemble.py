@@ -7,6 +7,7 @@ with another status than 0 are gaps. Exceptions are in the functions below, each
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from profiles.errors import ParseError
@@ -57,6 +58,7 @@ from validation.facts.store import Facts, Gap
 
 T = TypeVar("T")
 Rule = Callable[[Bundle], object]
+_SMI = ("nvidia-smi-q-x", "topo-m", "topo-p2p-r", "nvlink-s")
 
 
 class _GapError(Exception):
@@ -156,15 +158,30 @@ def _absent(bundle: Bundle, name: str) -> bool:
 def gpu_inventory(bundle: Bundle) -> GpuInventory:
     """NVML's GPUs, with what it lacks from ``nvidia-smi -q -x``; the XML alone where NVML cannot be used.
 
-    nvidia-smi ends with a status other than 0 when one of several GPUs is lost, and still prints the others.
+    nvidia-smi ends with a status other than 0 when one of several GPUs is lost, and still prints the others. A GPU that
+    it calls lost is lost although NVML listed it, and a tool that hangs is told: one source does not excuse the other.
     """
     sources = _each(bundle, ("nvml", nvml.parse, True), ("nvidia-smi-q-x", smi_xml.parse, True))
     whole = sources[0] if len(sources) == 1 else merge.inventories(*sources)
+    whole = replace(whole, lost=whole.lost or _called_lost(bundle), silent=_silent(bundle, "nvml", "nvidia-smi-q-x"))
     if len(sources) == 1 and sources[0].source != "nvml":
         _all_listed(whole)
     printed = _read(lambda: nvlink.parse(_text(bundle, "nvlink-s")), "nvlink-s")
     # Without it NVML's own links stand; where there are none either, the field says so.
     return whole if isinstance(printed, Gap) else merge.links(whole, printed)
+
+
+def _called_lost(bundle: Bundle) -> tuple[str, ...]:
+    """The GPUs that nvidia-smi says are lost, by what it names: an address, an index, else its own words."""
+    items = [bundle.items[name] for name in _SMI if name in bundle.items]
+    faults = [fault for item in items for fault in driver_fault.find(f"{item.stdout[:4096]}\n{item.stderr}", item.name)]
+    return tuple(dict.fromkeys(fault.gpu or fault.text for fault in faults if fault.kind == "gpu-lost"))
+
+
+def _silent(bundle: Bundle, *names: str) -> tuple[str, ...]:
+    """The tools among these items that did not answer in time."""
+    items = [bundle.items[name] for name in names if name in bundle.items]
+    return tuple(f"{item.source} (within {item.duration_s:.0f} s)" for item in items if item.outcome is Outcome.TIMEOUT)
 
 
 def _all_listed(inventory: GpuInventory) -> None:
@@ -181,7 +198,7 @@ def any_driver_fault(bundle: Bundle) -> DriverFault | None:
     found = _read(lambda: nvml.fault(_text(bundle, "nvml", any_status=True)), "nvml")
     if not isinstance(found, Gap):
         return found
-    for name in ("nvidia-smi-q-x", "topo-m", "topo-p2p-r", "nvlink-s"):
+    for name in _SMI:
         item = bundle.items.get(name)
         fault = driver_fault.first(f"{item.stdout[:4096]}\n{item.stderr}", name) if item else None
         if fault and fault.kind != "gpu-lost":

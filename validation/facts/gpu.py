@@ -124,7 +124,10 @@ class Gpu:
 
 @dataclass(frozen=True)
 class GpuInventory:
-    """The GPUs one source sees. ``lost`` holds the addresses or indices of GPUs that the driver lists but lost."""
+    """The GPUs one source sees. ``lost`` holds the addresses or indices of GPUs that the driver lists but lost.
+
+    ``silent`` are the tools that were asked for the same GPUs and did not answer in time.
+    """
 
     source: str  # evidence item name
     gpus: tuple[Gpu, ...]
@@ -132,6 +135,7 @@ class GpuInventory:
     cuda_driver_version: str | Missing = ABSENT  # the newest CUDA the driver can run: not the installed toolkit
     attached: int | Missing = ABSENT  # the driver's own count
     lost: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
     omitted: tuple[str, ...] = ()  # what the text itself says it left out: an abridged paste, GPUs not shown
 
 

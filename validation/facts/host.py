@@ -40,7 +40,8 @@ class KernelEvent:
     """One line of the kernel log that means something.
 
     ``kind``: ``xid``, ``sxid``, ``fallen-off-bus``, ``api-mismatch``, ``aer``, ``pcie-limited``, ``oom``,
-    ``read-only-fs``, ``soft-lockup``, ``io-error``, ``driver-unknown``. ``code`` is the Xid or SXid number.
+    ``read-only-fs``, ``soft-lockup``, ``io-error``, ``driver-unknown``. ``code`` is the Xid or SXid number,
+    None where the line has the form of one and its number cannot be read.
     ``fatal`` is the line's own word (Fatal/Nonfatal) where it has one. ``action`` is what Xid 154 asks for.
     """
 

@@ -13,7 +13,7 @@ from validation.verdict import Verdict
 T = TypeVar("T")
 _FULL = ("nvml", "nvidia-smi-q-x", "nvidia-smi-q")
 _LISTS_ALL = (*_FULL, "nvidia-smi-csv", "nvidia-smi-l")
-_FRAME = {"index", "gpus", "source", "omitted", "lost"}
+_FRAME = {"index", "gpus", "source", "omitted", "lost", "silent"}
 _NAMES = {"name", "uuid", "serial", "pci_address"}
 _Reads = Callable[[Gpu], tuple[object, ...]]
 

@@ -17,6 +17,7 @@ _XID = re.compile(rf"NVRM:\s+Xid\s+{_DEVICE}:\s*(?P<code>\d+)(?=[,\s]|$)[,\s]*(?
 # Addresses as some drivers and pastes cut them: "(PCI:0000:00:1e)" is a device, "(PCI:0000:66:00)" too.
 _XID_LIKE = re.compile(r"NVRM:.*\bXid\b")
 _SXID = re.compile(rf"\bSXid\s+{_DEVICE}:\s*(?P<code>\d+)(?=[,\s]|$)[,\s]*(?P<text>.*)$")
+_NUMBERED = re.compile(r"NVRM:.*\bXid\s*\(|\b(?P<switch>SXid)\s*\(")
 _SXID_DETAIL = re.compile(r"^(?:Severity\s+\d|Data\s*\{)", re.I)
 _FATAL = re.compile(r"\b(?P<no>non-?fatal)\b|\bfatal\b", re.I)
 _PROCESS = re.compile(r"pid='?(?P<pid>[^',]+)'?(?:,\s*name='?(?P<name>[^',]+)'?)?")
@@ -54,7 +55,9 @@ _TROUBLE = re.compile(r"\b(?:error|fail(?:ed|ure)?|timed? ?out|fault|assert\w*|u
 # Lines of these drivers that hold a word of trouble and mean none.
 _HARMLESS = re.compile(
     r"error recovery|module verification failed|error handling enabled|tainting kernel|default_error|"
-    r"GPU Board Serial|RPC buffer|RPC history|RPC event history",
+    r"GPU Board Serial|RPC buffer|RPC history|RPC event history|Shutdown timeout set to \d+ seconds|"
+    # Drives without a medium, which a virtual machine has for show.
+    r"\bI/O error, dev (?:fd|sr)\d+,|Buffer I/O error on dev(?:ice)? (?:fd|sr)\d+,",
     re.I,
 )
 # How a log begins: at second 0 of the kernel's clock, or, without clock, with the kernel's name among the first lines.
@@ -98,14 +101,18 @@ def parse_whole(text: str) -> KernelLog:
 def _event(number: int, line: str) -> KernelEvent | None:
     if "Xid" in line:
         found = _xid(number, line)
-        if found is not None or "SXid" in line:
+        if found is not None or _SXID.search(line):
             return found
+        shape = _NUMBERED.search(line)
+        if shape:  # the form of an error with a number, and none that can be read: it must not get lost
+            kind = "sxid" if shape["switch"] else "xid"
+            return KernelEvent(kind, number, line, pci_address=_address(line))
     message = _STAMP.sub("", line, count=1) or line
     if _TABLE.match(message):
         return None
     for kind, pattern in _KINDS:
         if pattern.search(message):
-            return _named(kind, number, line, message)
+            return None if _HARMLESS.search(message) else _named(kind, number, line, message)
     if _XID_LIKE.search(message) or (_DRIVER.match(message) and _TROUBLE.search(message)):
         if _HARMLESS.search(message):
             return None

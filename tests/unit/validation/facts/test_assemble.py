@@ -128,6 +128,20 @@ def test_a_gpu_that_only_one_source_sees_is_lost(xml_text: str) -> None:
     assert inventory.lost == ("0000:64:00.0",)
 
 
+def test_a_gpu_that_nvidia_smi_calls_lost_is_lost_although_nvml_lists_it() -> None:
+    words = "Unable to determine the device handle for GPU1: 0000:64:00.0: GPU is lost.  Reboot the system\n"
+    items = (nvml("GPU-00000000", "GPU-00000001"), replace(item("nvidia-smi-q-x", words), rc=15))
+    assert assemble(bundle(*items)).need(GpuInventory).lost == ("0000:64:00.0",)
+
+
+def test_a_tool_that_hangs_is_told_although_the_other_answers(xml_text: str) -> None:
+    hung = item("nvidia-smi-q-x", outcome=Outcome.TIMEOUT, duration_s=30.0)
+    inventory = assemble(bundle(nvml("GPU-00000000"), hung)).need(GpuInventory)
+    assert inventory.silent == ("nvidia-smi-q-x (within 30 s)",)
+    both = assemble(bundle(nvml("GPU-00000000"), item("nvidia-smi-q-x", xml_text))).need(GpuInventory)
+    assert both.silent == ()
+
+
 def test_two_sources_with_other_gpus_are_no_inventory(xml_text: str) -> None:
     facts = assemble(bundle(nvml("GPU-9", "GPU-00000001"), item("nvidia-smi-q-x", xml_text)))
     assert "does not" in gap_of(facts, GpuInventory)

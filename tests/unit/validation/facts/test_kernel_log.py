@@ -46,6 +46,19 @@ def test_what_only_looks_like_an_xid_has_no_number(line: str) -> None:
     assert all(found.code is None for found in kernel_log.parse(line).events)
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("NVRM: Xid (PCI:0000:66:00): abc, pid=2280636", "xid"),
+        ("NVRM: GPU3: Xid (PCI:0000:66:00) 79, GPU has fallen", "xid"),
+        ("nvidia-nvswitch3: SXid (0000:c1:00.0) 12028, Fatal", "sxid"),
+    ],
+)
+def test_a_numbered_error_whose_number_cannot_be_read_does_not_get_lost(line: str, kind: str) -> None:
+    found = event(f"[   12.345678] {line}")
+    assert (found.kind, found.code) == (kind, None)
+
+
 def test_the_words_of_a_line_are_kept() -> None:
     fatal = event("NVRM: Xid (PCI:0009:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x02)")
     nonfatal = event("NVRM: Xid (PCI:0008:01:00): 145, RLW_REMAP Nonfatal XC1 i0 Link 10")
@@ -106,6 +119,9 @@ def test_an_uncorrected_pcie_error_is_told_from_a_corrected_one() -> None:
         "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
         "NVRM:      0    103  GSP_RM_ALLOC          0x0000000000002081 0x0000000000000004 0x0 0x0 y",
         "nvme nvme0: 32/0/0 default/read/poll queues",
+        "nvme nvme1: Shutdown timeout set to 10 seconds",
+        "blk_update_request: I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
+        "Buffer I/O error on dev sr0, logical block 0, async page read",
         "efa 0000:4f:00.0: Setup irq:64 name:efa-mgmnt@pci:0000:4f:00.0",
         "systemd[1]: Started Session 1 of User root, error recovery is off",
     ],
