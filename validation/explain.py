@@ -26,6 +26,7 @@ from validation.facts.gpu import DriverFault, GpuInventory
 from validation.facts.missing import ABSENT, Missing
 from validation.facts.smi_list import GpuList, SmiTable
 from validation.facts.store import FactGapError, Facts
+from validation.judge import advisory
 from validation.recognise import Kind, by_name, names, recognise
 from validation.verdict import Finding, Verdict
 
@@ -42,22 +43,9 @@ _NEEDS_MORE = {
     "cuda.toolkit": _STACK,
     "gpu.mig": _STACK,
     "gpu.persistence": _STACK,
+    "host.kernel": _STACK,
     "gpu.idle": "to know that nobody should be using the GPUs (kiln validate)",
     "pcie.replays": "a second reading: a count since the driver was loaded says nothing alone",
-}
-_NOT_IN_TABLE = ("ecc.uncorrected", "gpu.name", "gpu.throttle")
-SCHEMA = "kiln/explain/v1"
-READ = "text.read"  # the finding's check where the text itself is the trouble
-_PROFILE = "--profile TYPE"
-_BUNDLE = "kiln check, with the evidence of the whole host"
-# What only the stack's settings decide: no text of a tool can be right or wrong about it.
-_NEEDS_STACK = {
-    "efa.count": "the stack's efaCount (kiln check, kiln validate)",
-    "cuda.toolkit": "the stack's CUDA pin (kiln check, kiln validate)",
-    "efa.rdma": "the stack's efaCount (kiln check, kiln validate)",
-    "gpu.mig": "the stack's mig (kiln check, kiln validate)",
-    "gpu.persistence": "the stack's persistence (kiln check, kiln validate)",
-    "host.kernel": "the stack's software profile (kiln check, kiln validate)",
 }
 
 
@@ -226,8 +214,8 @@ def _concerns(check: Check, store: Facts, expected: Expectation) -> bool:
 
 def _made(check: Check, store: Facts, expected: Expectation) -> list[Finding]:
     """The check's findings, up to the first fact that this text does not hold; a crash is UNKNOWN."""
-    advisory = check.id in expected.profile.advisory if expected.profile else False
-    return [replace(finding, required=not advisory) for finding in _evaluated(check, store, expected)]
+    found = _evaluated(check, store, expected)
+    return [replace(finding, required=advisory(check, finding, expected) is None) for finding in found]
 
 
 def _evaluated(check: Check, store: Facts, expected: Expectation) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import profiles
 from profiles import catalog
 from profiles.models import Expectation
 from validation.checks import CHECKS
@@ -63,12 +64,23 @@ def judge_facts(
 
 def _run(check: Check, facts: Facts, expected: Expectation) -> Iterator[Finding]:
     """The findings of one check, advisory where the profile says so. What came before a gap or crash is kept."""
-    reason = expected.profile.advisory.get(check.id) if expected.profile else None
     for finding in _evaluate(check, facts, expected):
+        reason = advisory(check, finding, expected)
         if reason is None:
             yield finding
         else:
             yield replace(finding, required=False, message=_with_reason(finding, reason))
+
+
+def advisory(check: Check, finding: Finding, expected: Expectation) -> str | None:
+    """Why the profile lets a finding only warn; None where it closes the gate.
+
+    A profile excuses what cannot be known of its type. A fault that was seen is known: no profile excuses it where the
+    check is one of safety (corrupt results, memory errors, Xid, lost GPUs).
+    """
+    if expected.profile is None or (check.safety and finding.verdict is Verdict.FAIL):
+        return None
+    return expected.profile.advisory.get(check.id)
 
 
 def _evaluate(check: Check, facts: Facts, expected: Expectation) -> Iterator[Finding]:
@@ -162,10 +174,19 @@ def _words(name: str) -> str:
 
 def _digest() -> str:
     folder = Path(__file__).resolve().parent
-    files = [Path(__file__), folder / "verdict.py", *sorted((folder / "checks").glob("*"))]
+    files = [
+        Path(__file__),
+        *(folder / name for name in ("verdict.py", "evidence.py", "units.py")),
+        *sorted((folder / "facts").glob("*")),
+        *sorted((folder / "checks").glob("*")),
+        *sorted(Path(profiles.__file__).parent.glob("*.csv")),
+    ]
     parts = (path.name.encode() + b"\0" + path.read_bytes() for path in files if path.is_file())
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 JUDGE_DIGEST = _digest()
-"""Changes whenever a check, its tables or the rules of combining change: a kept verdict is then void."""
+"""Changes whenever a parser, a check, a table of theirs or the rules of combining change: a kept verdict is then void.
+
+The values of the profiles are not in it: they are part of the expectation, which has a digest of its own.
+"""

@@ -30,6 +30,7 @@ class Check(abc.ABC):
     fault_class: FaultClass
     requires: tuple[type, ...] = ()
     needs_profile: bool = True  # False: judged without knowing the instance type
+    safety: bool = False  # True: its FAIL closes the gate even where a profile lists the check as advisory
 
     @abc.abstractmethod
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:

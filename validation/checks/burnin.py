@@ -80,6 +80,7 @@ class BurnInGemm(BurnInCheck):
     source = "gpu-burn 12, 123, 124 and DCGM 284: no work done or wrong results, reported as passed"
     remedy = "Replace the host."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
     needs_profile = False
 
     def nothing_ran(self, result: BurnInResult) -> Finding:
@@ -189,6 +190,7 @@ class BurnInCopy(BurnInCheck):
     source = "the pattern that was sent"
     remedy = "Replace the host."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
     needs_profile = False
 
     def look(self, gpu: GpuBurnIn, seen: Seen) -> Iterable[Finding]:  # noqa: ARG002 - needs the GPU alone

@@ -15,7 +15,6 @@ from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _CORRECTED_MAX = 20_000_000  # azurehpc-health-checks 0e0a1ac: DRAM errors corrected since driver load
-_REPLAYS_MAX = 80  # DCGM 4.6.0 diag: PCIe replays
 _NVLINK_ERRORS_MAX = 5  # imbue-ai/cluster-health: of nvlink -e, on a link of up to NVLink 4
 _OLD_COUNTERS = ("replay errors", "recovery errors", "crc")  # NVLink 1 to 4; NVLink 5 prints none of these
 _BAD_WORDS = ("error", "discard", "recovery successful")
@@ -50,12 +49,15 @@ class EccCorrected(PerGpuCheck):
 
 
 class PcieReplays(PerGpuCheck):
-    """The PCIe link is not repeating itself."""
+    """What the PCIe link has repeated since the driver was loaded: read and told, and judged by nobody yet.
+
+    DCGM's 80 is a limit for one test. A count since driver load only grows: eight healthy H100 show 106 to 174.
+    """
 
     id = "pcie.replays"
     title = "PCIe replays"
     why = "A link that repeats packets has a signal problem; it slows down before it breaks."
-    source = "DCGM 4.6.0 diag (80 replays)"
+    source = "capture of eight healthy H100, driver 580.105.08; DCGM 4.6.0 diag (80 replays, for one test)"
     remedy = "Reboot once; if the number grows again, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
     needs_profile = False
@@ -66,13 +68,12 @@ class PcieReplays(PerGpuCheck):
             if not_there(count):
                 return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "the driver counts no PCIe replays here")
             return self.missing(gpu.label, "PCIe replays", count)
-        if count <= _REPLAYS_MAX:
-            return None
-        message = f"{count} PCIe replays since the driver was loaded"
-        return self.finding(Verdict.WARN, gpu.label, message, measured=str(count), expected=f"at most {_REPLAYS_MAX}")
+        return None
 
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
-        return f"PCIe replays within the limit on {counted(len(gpus), 'GPU')}"
+        counts = [gpu.pcie.replays for gpu in gpus if not isinstance(gpu.pcie.replays, Missing)]
+        seen = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+        return f"{seen} since the driver was loaded on {counted(len(gpus), 'GPU')}; no source gives a limit for that"
 
 
 def judged_counter(item: LinkErrors) -> Verdict | None:

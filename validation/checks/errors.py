@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from profiles.models import Expectation
 from validation.checks.per_gpu import PerGpuCheck
-from validation.checks.wording import counted, listed, not_there
-from validation.facts.gpu import Gpu, RemappedRows, RetiredPages, known
-from validation.facts.missing import ABSENT, Missing, Reason
+from validation.checks.wording import at_least, counted, is_version, listed, not_there
+from validation.facts.gpu import Gpu, GpuInventory, RemappedRows, RetiredPages, known
+from validation.facts.missing import Missing, Reason
+from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _RETIRED_PAGES_MAX = 62  # azurehpc-health-checks 0e0a1ac: a V100 with this many retired pages is returned
 _REMAPPED_ROWS_MAX = 512  # azurehpc-health-checks 0e0a1ac
+_RECOVERY_ACTION_SINCE = "565.57"  # nvidia-smi --help-query-gpu; driver 550 refuses the field as an invalid argument
 
 
 class EccUncorrected(PerGpuCheck):
@@ -24,6 +26,7 @@ class EccUncorrected(PerGpuCheck):
     source = "NVIDIA GPU memory error management; azurehpc-health-checks 0e0a1ac; R570 SRAM threshold flag"
     remedy = "Reboot once, so that the row is remapped; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
+    safety = True
     needs_profile = False
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
@@ -76,6 +79,7 @@ class RowRemap(PerGpuCheck):
     source = "NVIDIA GPU memory error management; captures of an A100 with a pending remap and of V100 pages"
     remedy = "Reboot once, so that the repair is made, and validate again."
     fault_class = FaultClass.REBOOT_ONCE
+    safety = True
     needs_profile = False
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
@@ -158,7 +162,18 @@ class RecoveryAction(PerGpuCheck):
     source = "gpu_recovery_action since driver 565.57; Xid 154 does not report the state found at driver load"
     remedy = "Do what the driver asks for: reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
+    safety = True
     needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        inventory = facts.need(GpuInventory)
+        driver, actions = inventory.driver_version, [gpu.recovery_action for gpu in inventory.gpus]
+        untold = all(isinstance(action, Missing) and action.reason is not Reason.FAULT for action in actions)
+        if actions and untold and isinstance(driver, str) and _before(driver, _RECOVERY_ACTION_SINCE):
+            message = f"driver {driver} does not report it (new in {_RECOVERY_ACTION_SINCE})"
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", message)
+            return
+        yield from super().evaluate(facts, expected)
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
         action = gpu.recovery_action
@@ -167,9 +182,6 @@ class RecoveryAction(PerGpuCheck):
                 return None
             message = f"the driver asks for: {action}"
             return self.finding(Verdict.FAIL, gpu.label, message, measured=action, expected="None")
-        if action == ABSENT:
-            message = "this driver has no recovery action to report (new in 565.57)"
-            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, message)
         if action.reason is Reason.NOT_APPLICABLE:
             message = f"the driver reports no recovery action ({action.text or 'N/A'}): not asked for is not known"
             remedy = "Update the driver, or validate with the burn-in, which shows what this field would."
@@ -180,6 +192,10 @@ class RecoveryAction(PerGpuCheck):
 
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
         return f"the driver asks for no recovery of {counted(len(gpus), 'GPU')}"
+
+
+def _before(driver: str, since: str) -> bool:
+    return is_version(driver) and not at_least(driver, since)
 
 
 # What each reason says. Idle, a set clock, a power cap under load and boost groups are no faults.
@@ -210,6 +226,7 @@ class Throttle(PerGpuCheck):
     source = "NVML clocks event reasons; aws-k8s-tester accepts idle and power cap only"
     remedy = "Replace the host: cooling and power are the provider's. On your own machine, look at both first."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
     needs_profile = False
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape

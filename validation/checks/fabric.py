@@ -30,17 +30,20 @@ class FabricState(PerGpuCheck):
     source = "captures of HGX H100, H200, B200 (clique 0 and zero UUID are healthy) and GB200 (they must not be zero)"
     remedy = "Restart Fabric Manager or reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
+    safety = True
     needs_profile = False  # without one, a fabric block that is there is judged all the same
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         wanted = expected.profile.links.fabric if expected.profile else None
-        if wanted is None and expected.profile is not None:
-            return self.unspecified(gpu.label, "fabric kind", expected)
         fabric = gpu.fabric
         if isinstance(fabric.state, Missing):
+            if wanted is None and expected.profile is not None and not_there(fabric.state):
+                return self.unspecified(gpu.label, "fabric kind", expected)
             if not_there(fabric.state) and (wanted is None or wanted.value == "none"):
                 return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "these GPUs report no fabric")
             return self.missing(gpu.label, "fabric state", fabric.state, expected="Completed")
+        if isinstance(fabric.status, Missing) and not not_there(fabric.status):
+            return self.missing(gpu.label, "fabric status", fabric.status, expected="Success")
         trouble = _trouble(fabric) or (_nvl72_trouble(fabric) if wanted and wanted.value == "nvl72" else "")
         if not trouble:
             return None

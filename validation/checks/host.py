@@ -21,6 +21,7 @@ class EvidenceRoot(Check):
     source = "the expectation: / for a real host"
     remedy = "Unset KILN_ROOT on the host, or allow the directory with evidenceRoot where the host is simulated."
     fault_class = FaultClass.OPERATOR
+    safety = True
     requires = (HostInfo,)
     needs_profile = False
 

@@ -72,6 +72,7 @@ class KernelXid(KernelCheck):
     source = "NVIDIA Xid catalog (2025-10) and driver headers to 595.45, row by row in validation/checks/xid.csv"
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
+    safety = True
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = self.log(facts)
@@ -84,12 +85,23 @@ class KernelXid(KernelCheck):
             for group in _grouped(events)
             if (finding := self._judged(group, labels, _xid_decision(group[0]))) is not None
         ]
+        yield from self._told(log, [*found, *self._unread(log, "xid")], "Xid of concern")
+
+    def _told(self, log: KernelLog, found: list[Finding], what: str) -> Iterator[Finding]:
         unfinished = self.unfinished(log)
         if unfinished is not None:
             yield unfinished
         yield from found
         if unfinished is None and not found:
-            yield self.clean(log, "Xid of concern")
+            yield self.clean(log, what)
+
+    def _unread(self, log: KernelLog, kind: str) -> Iterator[Finding]:
+        """Lines with the form of a numbered error whose number cannot be read: they may be any of them."""
+        for event in log.events:
+            if event.kind == kind and event.code is None:
+                message = f"an error whose number cannot be read (log line {event.line}): {event.text[:160]}"
+                remedy = "Look at the line: what its number means, NVIDIA's catalog tells."
+                yield self.finding(Verdict.UNKNOWN, "host", message, remedy=remedy, evidence="kernel-log")
 
     def _judged(
         self, group: list[KernelEvent], labels: dict[str, str], decision: _Decision, word: str = "Xid"
@@ -125,17 +137,12 @@ class KernelSxid(KernelXid):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = self.log(facts)
         events = [event for event in log.events if event.kind == "sxid" and event.code is not None]
-        unfinished = self.unfinished(log)
-        if unfinished is not None:
-            yield unfinished
         found = [
             finding
             for group in _grouped(events)
             if (finding := self._judged(group, {}, _sxid_decision(group), "SXid")) is not None
         ]
-        yield from found
-        if unfinished is None and not found:
-            yield self.clean(log, "SXid of concern")
+        yield from self._told(log, [*found, *self._unread(log, "sxid")], "SXid of concern")
 
 
 class FallenOffBus(KernelCheck):
@@ -147,6 +154,7 @@ class FallenOffBus(KernelCheck):
     source = "gpud 4a8de33a kernel log matchers; NVIDIA Xid 79"
     remedy = "Replace the host: a GPU off the bus needs a power cycle, which a guest reboot does not give."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = self.log(facts)

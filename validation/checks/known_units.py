@@ -25,6 +25,7 @@ class KnownBadUnit(Check):
     source = "NVML: the UUID is the board's for good; two GPUs of a GB200 share a serial (p6e-gb200.36xlarge, 2026)"
     remedy = f"Replace the host again and tell the provider the UUID; after a repair: {_FORGET} UUID."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
     requires = (GpuInventory,)
     needs_profile = False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from profiles.models import Expectation, Expected
 from validation.checks.per_gpu import PerGpuCheck
 from validation.checks.wording import counted, not_there, profile_of, ranges
@@ -130,14 +132,15 @@ class NvlinkRate(NvlinkCheck):
         active = [link for link in gpu.nvlinks if link.active is True]
         if all(not_there(link.rate_gbps) for link in active):
             return self.finding(Verdict.WARN, gpu.label, "the driver prints no rate for any active NVLink")
-        slow = [link for link in active if isinstance(link.rate_gbps, Missing) or link.rate_gbps < 0.98 * wanted.value]
+        slow = [link for link in active if _rate(link) < 0.98 * wanted.value]
         if not slow:
-            return None
+            unread = next((link.rate_gbps for link in active if isinstance(link.rate_gbps, Missing)), None)
+            return None if unread is None else self.missing(gpu.label, "rate of an active NVLink", unread)
         return self.finding(
             Verdict.FAIL,
             gpu.label,
-            f"{_named(slow)} at {slow[0].rate_gbps} GB/s",
-            measured=f"{slow[0].rate_gbps} GB/s",
+            f"{_named(slow)} at {_rate(slow[0])} GB/s",
+            measured=f"{_rate(slow[0])} GB/s",
             expected=f"{wanted.value} GB/s",
             source=expected.source_of(wanted.source),
         )
@@ -145,6 +148,11 @@ class NvlinkRate(NvlinkCheck):
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:
         wanted = profile_of(expected).links.nvlink_rate_gbps
         return f"{wanted.value if wanted else '?'} GB/s on every active link of {counted(len(gpus), 'GPU')}"
+
+
+def _rate(link: NvLink) -> float:
+    """GB/s; without end where it could not be read, so that only a rate that was read is slow."""
+    return math.inf if isinstance(link.rate_gbps, Missing) else link.rate_gbps
 
 
 def _named(links: list[NvLink]) -> str:

@@ -121,7 +121,10 @@ class InstanceStore(Check):
             for disk in disks
             if size and not isinstance(disk.size_bytes, Missing) and disk.size_bytes < _SIZE_SHARE * size.value * 1e9
         ]
-        if small and size:
+        unsized = [disk.name for disk in disks if size and isinstance(disk.size_bytes, Missing)]
+        if unsized:
+            yield self.finding(Verdict.UNKNOWN, "host", f"size not told: {listed(unsized)}", source=source)
+        elif small and size:
             message = f"smaller than {size.value} GB: {listed(small)}"
             yield self.finding(Verdict.FAIL, "host", message, expected=f"{size.value} GB each", source=source)
         else:
@@ -148,6 +151,7 @@ class EfaDevices(Check):
             return
         devices = [d for d in facts.need(RdmaDevices).devices if _AMAZON in str(d.vendor_id).lower()]
         down = [d.name for d in devices if isinstance(d.state, str) and "ACTIVE" not in d.state.upper()]
+        silent = [d for d in devices if isinstance(d.state, Missing)]
         if len(devices) < wanted:
             message = f"{len(devices)} of {counted(wanted, 'EFA RDMA device')}"
             values = (str(len(devices)), str(wanted))
@@ -159,5 +163,7 @@ class EfaDevices(Check):
             yield self.finding(
                 Verdict.FAIL, "host", message, measured=counted(len(down), "port"), expected="all active"
             )
+        elif silent:
+            yield self.finding(Verdict.UNKNOWN, "host", f"port state not told: {listed(d.name for d in silent)}")
         else:
             yield self.finding(Verdict.PASS, "host", f"{counted(len(devices), 'EFA RDMA device')}, ports active")

@@ -41,10 +41,18 @@ class PerGpuCheck(Check):
         yield from self._judged(inventory.gpus, expected)
 
     def _judged(self, gpus: tuple[Gpu, ...], expected: Expectation) -> Iterator[Finding]:
-        found = [finding for gpu in gpus if (finding := self.look(gpu, expected)) is not None]
+        looks = [(gpu, self.look(gpu, expected)) for gpu in gpus]
+        good = [gpu for gpu, look in looks if look is None]
+        found = [self._odd(gpu, look, good) for gpu, look in looks if look is not None]
         trouble = [finding for finding in found if finding.verdict is not Verdict.NOT_APPLICABLE]
         yield from trouble
         if not trouble and len(found) == len(gpus):
             yield self.finding(Verdict.NOT_APPLICABLE, "host", found[0].message)
         elif not trouble:
             yield self.finding(Verdict.PASS, "host", self.good(gpus, expected))
+
+    def _odd(self, gpu: Gpu, look: Finding, good: list[Gpu]) -> Finding:
+        """What does not apply to one board, but was good on another of the same name, was not looked at: UNKNOWN."""
+        if look.verdict is not Verdict.NOT_APPLICABLE or all(other.name != gpu.name for other in good):
+            return look
+        return self.finding(Verdict.UNKNOWN, gpu.label, f"{look.message}, but others of its kind do tell")

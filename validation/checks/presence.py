@@ -26,6 +26,7 @@ class GpuCount(Check):
     source = "aws/eks-node-monitoring-agent PR 121 (g6e.12xlarge with 3 of 4 GPUs); NVIDIA/aicr 1858"
     remedy = "Replace the host: a GPU that is missing at boot rarely comes back."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
     requires = (GpuInventory,)
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
@@ -85,6 +86,7 @@ class GpuLost(Check):
     source = "NVML return 15 (GPU is lost); nvidia-smi exit status 15"
     remedy = "Replace the host: a lost GPU needs a power cycle, which a guest reboot does not give."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
     requires = (GpuInventory,)
     needs_profile = False
 
@@ -114,7 +116,16 @@ class GpuReadable(PerGpuCheck):
     source = "nvidia-smi: [Unknown Error], [GPU requires reset]; NVML return codes"
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
+    safety = True
     needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        silent = facts.need(GpuInventory).silent
+        for tool in silent:
+            message = f"{tool} did not answer, although another tool did: a GPU that hangs one hangs the next"
+            yield self.finding(Verdict.UNKNOWN, "host", message, measured="no answer", expected="an answer")
+        found = list(super().evaluate(facts, expected))
+        yield from (one for one in found if not silent or one.verdict is not Verdict.PASS)
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
         bad = list(_faults(gpu))
@@ -147,6 +158,7 @@ class GpuPciBus(Check):
     source = "lspci (rev ff) of a GPU fallen off the bus; NVIDIA/NVSentinel PR 684 and 833"
     remedy = "Replace the host."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
     requires = (PciBus, GpuInventory)
     needs_profile = False
 
@@ -170,8 +182,23 @@ class GpuPciBus(Check):
         for address in absent:
             message = "is held by the driver, but the bus does not show it: the bus listing is not whole"
             yield self.finding(Verdict.UNKNOWN, address, message, remedy="Read the PCI bus again.")
-        if not (dead or unknown or orphans or absent):
+        doubles = list(self._doubles(inventory.gpus))
+        yield from doubles
+        if not bus and not inventory.gpus:
+            yield self.finding(Verdict.UNKNOWN, "host", "no NVIDIA GPU on the PCI bus, and none held by the driver")
+        elif not (dead or unknown or orphans or absent or doubles):
             yield self.finding(Verdict.PASS, "host", f"the driver holds all {counted(len(bus), 'GPU')} of the PCI bus")
+
+    def _doubles(self, gpus: tuple[Gpu, ...]) -> Iterator[Finding]:
+        """Two GPUs at one address are one GPU counted twice, or a reading that cannot be right."""
+        first: dict[str, Gpu] = {}
+        for gpu in gpus:
+            if isinstance(gpu.pci_address, Missing):
+                continue
+            other = first.setdefault(gpu.pci_address, gpu)
+            if other is not gpu:
+                message = f"has the PCI address of {other.label}: one of the two is not there"
+                yield self.finding(Verdict.UNKNOWN, gpu.label, message, measured=gpu.pci_address)
 
 
 class GpuMemory(PerGpuCheck):

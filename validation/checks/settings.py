@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from profiles.models import Expectation
@@ -14,6 +15,8 @@ from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _POWER_SHARE = 0.95  # of the board's default limit; below it somebody has capped the board
+# Boards that every driver can slice, so that every driver tells their mode. Source: NVIDIA MIG user guide 620.
+_MIG_BOARDS = re.compile(r"\b(?:A100|A800|A30|H100|H800|H200|H20|G?B200|G?B300)\b")
 _IDLE_MEMORY_SHARE = 0.02  # of the total: a context of a few hundred MiB on a small board, nothing on an idle one
 
 
@@ -32,7 +35,7 @@ class Mig(PerGpuCheck):
         wanted = "on" if expected.mig else "off"
         mode, pending = gpu.mig_enabled, gpu.mig_pending
         if isinstance(mode, Missing):
-            if not_there(mode) and not expected.mig:
+            if not_there(mode) and not expected.mig and not _MIG_BOARDS.search(str(gpu.name)):
                 return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "this board has no MIG")
             return self.missing(gpu.label, "MIG mode", mode, expected=wanted)
         if mode is not expected.mig:
@@ -172,6 +175,7 @@ class Temperature(PerGpuCheck):
     source = "slowdown thresholds and T.Limit margins of captures; degrees are not printed from Hopper on"
     remedy = "Replace the host; on your own machine, look at its cooling."
     fault_class = FaultClass.REPLACE_NOW
+    safety = True
     needs_profile = False
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
@@ -207,6 +211,7 @@ class VgpuLicense(PerGpuCheck):
     source = "aws-k8s-tester 9c7b987a golden of g6f.xlarge"
     remedy = "Give the guest its licence token, and look at the clock and at the way to the licence server."
     fault_class = FaultClass.CONFIGURATION
+    safety = True
     needs_profile = False
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape

@@ -118,6 +118,7 @@ class KernelEvents(Check):
     source = "gpud 4a8de33a kernel log matchers; imbue-ai/cluster-health (every unknown line is reported)"
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
+    safety = True
     requires = (KernelLog,)
     needs_profile = False
 

@@ -38,9 +38,7 @@ class TopologyPairs(Check):
             yield self.unspecified("host", "pair matrix", expected)
             return
         if len(topology.gpus) != count:
-            # Indices shift when a GPU is missing, so no cell can be compared; gpu.count says who is to blame.
-            message = f"the matrix lists {counted(len(topology.gpus), 'GPU')} of {count}: its cells cannot be compared"
-            yield self.finding(Verdict.UNKNOWN, "host", message, measured=str(len(topology.gpus)), expected=str(count))
+            yield _not_all(self, len(topology.gpus), count)
             return
         cells = _cells(wanted.value, topology.gpus)
         source = expected.source_of(wanted.source)
@@ -81,17 +79,18 @@ class P2pStatus(Check):
         if profile.gpu.count.value == 1:
             yield self.finding(Verdict.NOT_APPLICABLE, "host", "this machine has one GPU: there is no pair")
             return
-        status = {pair: word for pair, word in facts.need(P2pMatrix).status.items() if pair[0] != pair[1]}
+        matrix = facts.need(P2pMatrix)
+        status = {pair: word for pair, word in matrix.status.items() if pair[0] != pair[1]}
         wanted = profile.links.p2p
         word = wanted.value if wanted else "OK"
         bad = sorted(pair for pair, seen in status.items() if seen != word)
-        if not status:
-            yield self.finding(Verdict.UNKNOWN, "host", "the matrix has no pair")
-        elif not bad and word == "OK":
-            yield self.finding(Verdict.PASS, "host", f"all {len(status)} pairs OK", measured="OK")
-        elif not bad:
+        if status and not bad and word != "OK":
             message = f"all {len(status)} pairs {word}: no peer access, by design of this machine"
             yield self.finding(Verdict.NOT_APPLICABLE, "host", message, measured=word)
+        elif len(matrix.gpus) != profile.gpu.count.value:
+            yield _not_all(self, len(matrix.gpus), profile.gpu.count.value)
+        elif not bad:
+            yield self.finding(Verdict.PASS, "host", f"all {len(status)} pairs OK", measured="OK")
         elif wanted is None:
             # OK everywhere needs no profile; anything else may be this machine's design or its fault.
             yield self.unspecified("host", f"P2P status (seen: {_tally(status)})", expected)
@@ -139,8 +138,7 @@ class NumaAffinity(Check):
         source = expected.source_of(wanted.source)
         count = len(facts.need(GpuInventory).gpus)
         if count != len(wanted.value):
-            message = f"{counted(count, 'GPU')} of {len(wanted.value)} found: which is which cannot be told"
-            yield self.finding(Verdict.UNKNOWN, "host", message, measured=str(count), expected=str(len(wanted.value)))
+            yield _not_all(self, count, len(wanted.value))
             return
         found = list(self._judged(facts, numa, wanted.value, source))
         yield from found
@@ -204,6 +202,13 @@ class NumaNodes(Check):
             return
         distance = f", distance {far[0]}" if far else ""
         yield self.finding(Verdict.PASS, "host", f"{counted(len(nodes), 'NUMA node')}{distance}", source=source)
+
+
+def _not_all(check: Check, found: int, wanted: int) -> Finding:
+    """Indices shift when a GPU is missing, so nothing can be compared by them; gpu.count says who is to blame."""
+    message = f"{found} of {counted(wanted, 'GPU')}: which is which cannot be told; see gpu.count"
+    remedy = "Mend what gpu.count says, and validate again."
+    return check.finding(Verdict.UNKNOWN, "host", message, measured=str(found), expected=str(wanted), remedy=remedy)
 
 
 def _cells(wanted: str | tuple[tuple[str, ...], ...], gpus: tuple[int, ...]) -> dict[Pair, str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+import profiles
 from profiles import catalog
 from profiles.expectation import expect
 from profiles.models import Expectation
@@ -154,17 +156,36 @@ def test_an_inventory_without_gpus_passes_no_gpu(check: Check) -> None:
     assert verdicts <= {Verdict.UNKNOWN, Verdict.FAIL}
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "validation/judge.py",
+        "validation/verdict.py",
+        "validation/units.py",
+        "validation/checks/xid.csv",
+        "validation/facts/kernel_log.py",
+        "profiles/software-matrix.csv",
+    ],
+)
 def test_the_digest_changes_with_every_file_that_judges(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
-    copy = tmp_path / "validation"
-    (copy / "checks").mkdir(parents=True)
-    for name in ("judge.py", "verdict.py"):
-        (copy / name).write_bytes((repository / "validation" / name).read_bytes())
-    for path in (repository / "validation" / "checks").glob("*"):
-        if path.is_file():
-            (copy / "checks" / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(judging, "__file__", str(copy / "judge.py"))
+    for name in ("validation", "profiles"):
+        shutil.copytree(repository / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(judging, "__file__", str(tmp_path / "validation" / "judge.py"))
+    monkeypatch.setattr(profiles, "__file__", str(tmp_path / "profiles" / "__init__.py"))
     assert judging._digest() == judging.JUDGE_DIGEST
-    (copy / "checks" / "xid.csv").write_text("changed")
+    (tmp_path / changed).write_text("changed")
     assert judging._digest() != judging.JUDGE_DIGEST
+
+
+class Safety(Probe):
+    id = "topology.p2p"  # advisory on g5.48xlarge
+    safety = True
+
+
+def test_no_profile_excuses_a_fault_of_safety_that_was_seen() -> None:
+    (finding,) = judged(Safety(Verdict.FAIL))
+    assert finding.required
+    (unknown,) = judged(Safety(Verdict.UNKNOWN))  # what cannot be known of a type may be excused
+    assert not unknown.required

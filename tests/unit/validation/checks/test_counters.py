@@ -37,6 +37,7 @@ def uncounted(why: Missing) -> Callable[[Host], Host]:
     return lambda h: h.put(NvLinkErrors(tuple(range(8)), (), tuple((gpu, why) for gpu in range(8))))
 
 
+SINCE_LOAD = "since the driver was loaded on 8 GPUs; no source gives a limit for that"
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         EccCorrected,
@@ -63,12 +64,18 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         ["UNKNOWN GPU0: corrected ECC errors: could not look (no permission)"],
     ),
     (EccCorrected, "p5.48xlarge", lambda h: h.drop(GpuInventory), ["UNKNOWN host: could not look: tool: not found"]),
-    (PcieReplays, "p5.48xlarge", lambda h: h, ["PASS host: PCIe replays within the limit on 8 GPUs"]),
+    (PcieReplays, "p5.48xlarge", lambda h: h, [f"PASS host: 0 {SINCE_LOAD}"]),
     (
         PcieReplays,
         "p5.48xlarge",
-        lambda h: h.gpu(0, pcie=PcieLink(replays=81)),
-        ["WARN GPU0: 81 PCIe replays since the driver was loaded"],
+        lambda h: h.every(pcie=PcieLink(replays=106)).gpu(0, pcie=PcieLink(replays=174)),  # eight healthy H100
+        [f"PASS host: 106 to 174 {SINCE_LOAD}"],
+    ),
+    (
+        PcieReplays,
+        "p5.48xlarge",
+        lambda h: h.gpu(0, pcie=PcieLink(replays=Missing(Reason.FAULT, "GPU is lost"))),
+        ["FAIL GPU0: PCIe replays: fault (GPU is lost)"],
     ),
     (
         PcieReplays,

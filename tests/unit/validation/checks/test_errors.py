@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NONE = Missing(Reason.NOT_APPLICABLE, "N/A")
 DENIED = Missing(Reason.COULD_NOT_LOOK, "[Insufficient Permissions]")
+LOST = Missing(Reason.FAULT, "GPU is lost")
+REFUSED = Missing(Reason.COULD_NOT_LOOK, "NVML_ERROR_INVALID_ARGUMENT")
 NO_ROWS = RemappedRows(NONE, NONE, NONE, NONE)
 
 
@@ -45,6 +47,16 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         "p5.48xlarge",
         lambda h: h.gpu(4, ecc=ecc(1)),
         ["FAIL GPU4: 1 uncorrectable ECC error since the driver was loaded"],
+    ),
+    (
+        EccUncorrected,
+        "p5.48xlarge",
+        lambda h: without_ecc(h).gpu(4, ecc=ecc(0)),
+        [
+            f"UNKNOWN GPU{index}: this board has no ECC, but others of its kind do tell"
+            for index in range(8)
+            if index != 4
+        ],
     ),
     (
         EccUncorrected,
@@ -184,8 +196,26 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         RecoveryAction,
         "p5.48xlarge",
-        lambda h: h.every(recovery_action=ABSENT),
-        ["NOT_APPLICABLE host: this driver has no recovery action to report (new in 565.57)"],
+        lambda h: h.every(recovery_action=ABSENT).driver(driver_version="550.163.01"),
+        ["NOT_APPLICABLE host: driver 550.163.01 does not report it (new in 565.57)"],
+    ),
+    (
+        RecoveryAction,
+        "g5.xlarge",
+        lambda h: h.every(recovery_action=REFUSED).driver(driver_version="535.288.01"),
+        ["NOT_APPLICABLE host: driver 535.288.01 does not report it (new in 565.57)"],
+    ),
+    (
+        RecoveryAction,
+        "g5.xlarge",
+        lambda h: h.every(recovery_action=LOST).driver(driver_version="535.288.01"),
+        ["FAIL GPU0: recovery action: fault (GPU is lost)"],
+    ),
+    (
+        RecoveryAction,
+        "g5.xlarge",
+        lambda h: h.every(recovery_action=ABSENT),  # driver 580 has the field
+        ["UNKNOWN GPU0: recovery action: absent"],
     ),
     (
         RecoveryAction,

@@ -114,6 +114,24 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         FabricState,
         "p5.48xlarge",
         lambda h: h.profiled(links={"fabric": None}).only(1),
+        ["PASS host: fabric Completed on each of 1 GPU"],  # what is there is judged, whoever expected it
+    ),
+    (
+        FabricState,
+        "p5.48xlarge",
+        lambda h: h.profiled(links={"fabric": None}).only(1).every(fabric=Fabric("Completed", "In Progress")),
+        ["FAIL GPU0: fabric state is Completed, but its status is In Progress"],
+    ),
+    (
+        FabricState,
+        "p5.48xlarge",
+        lambda h: h.gpu(0, fabric=Fabric("Completed", Missing(Reason.COULD_NOT_LOOK, "[Unknown]"))),
+        ["UNKNOWN GPU0: fabric status: could not look ([Unknown])"],
+    ),
+    (
+        FabricState,
+        "p5.48xlarge",
+        lambda h: h.profiled(links={"fabric": None}).only(1).every(fabric=Fabric()),
         ["UNKNOWN GPU0: the profile of p5.48xlarge gives no fabric kind, so there is nothing to judge against"],
     ),
     (

@@ -49,6 +49,18 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         KernelXid,
         "p5.48xlarge",
+        log(KernelEvent("xid", 40, "NVRM: Xid (PCI:0000:86:00): abc", None, GPU3)),
+        ["UNKNOWN host: an error whose number cannot be read (log line 40): NVRM: Xid (PCI:0000:86:00): abc"],
+    ),
+    (
+        KernelSxid,
+        "p5.48xlarge",
+        log(KernelEvent("sxid", 12, "SXid (PCI:0000:cb:00.0) ?")),
+        ["UNKNOWN host: an error whose number cannot be read (log line 12): SXid (PCI:0000:cb:00.0) ?"],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
         lambda h: log(xid(79))(h.drop(GpuInventory)),
         ["FAIL 0000:86:00.0: Xid 79: GPU no longer answers on PCIe (log line 40)"],
     ),

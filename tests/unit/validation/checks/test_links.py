@@ -142,6 +142,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         NvlinkRate,
         "p5.48xlarge",
+        lambda h: h.only(1).gpu(0, nvlinks=(*links(17), NvLink(17, True, DENIED))),
+        ["UNKNOWN GPU0: rate of an active NVLink: could not look (no permission)"],
+    ),
+    (
+        NvlinkRate,
+        "p5.48xlarge",
         lambda h: h.profiled(links={"nvlink_rate_gbps": None}).only(1),
         ["UNKNOWN GPU0: the profile of p5.48xlarge gives no NVLink rate, so there is nothing to judge against"],
     ),

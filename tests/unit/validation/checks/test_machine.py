@@ -9,6 +9,7 @@ import pytest
 
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.facts.host import BlockDevice, BlockDevices, HostInfo, NumaMap, RdmaDevice, RdmaDevices
+from validation.facts.missing import ABSENT
 
 if TYPE_CHECKING:
     from tests.unit.validation.checks.conftest import Host
@@ -75,6 +76,20 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (InstanceStore, "g5.48xlarge", lambda h: h.put(disks(3800, 1900)), ["FAIL host: smaller than 3800 GB: nvme1n1"]),
     (InstanceStore, "g5.48xlarge", lambda h: h.put(disks(3800, 3800, 3800)), ["WARN host: 3 of 2 local disks"]),
     (InstanceStore, "g5.48xlarge", lambda h: h.drop(BlockDevices), GONE),
+    (
+        InstanceStore,
+        "g5.xlarge",
+        lambda h: h.put(
+            BlockDevices((BlockDevice("nvme1n1", "disk", ABSENT, "Amazon EC2 NVMe Instance Storage", "AWS1"),))
+        ),
+        ["UNKNOWN host: size not told: nvme1n1"],
+    ),
+    (
+        EfaDevices,
+        "p4d.24xlarge",
+        lambda h: h.expecting(efa_count=1).put(RdmaDevices((RdmaDevice("rdmap1s0", "0x1d0f"),))),
+        ["UNKNOWN host: port state not told: rdmap1s0"],
+    ),
     (EfaDevices, "p5.48xlarge", lambda h: h.drop(RdmaDevices), ["NOT_APPLICABLE host: the stack asked for no EFA"]),
     (
         EfaDevices,

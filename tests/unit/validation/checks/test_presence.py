@@ -77,6 +77,17 @@ ROWS = [
         lambda h: h.gpu(1, memory_used_mib=LOST, ecc=Ecc(LOST)),
         ["FAIL GPU1: the driver returns an error for memory_used_mib (GPU is lost), ecc.enabled (GPU is lost)"],
     ),
+    (
+        GpuReadable,
+        "g5.xlarge",
+        lambda h: h.driver(silent=("nvidia-smi -q -x (within 45 s)",)),
+        [
+            (
+                "UNKNOWN host: nvidia-smi -q -x (within 45 s) did not answer, although another tool did: "
+                "a GPU that hangs one hangs the next"
+            )
+        ],
+    ),
     (GpuReadable, "p5.48xlarge", lambda h: h.drop(GpuInventory), ["UNKNOWN host: could not look: tool: not found"]),
     (GpuPciBus, "p5.48xlarge", lambda h: h, ["PASS host: the driver holds all 8 GPUs of the PCI bus"]),
     (
@@ -102,6 +113,18 @@ ROWS = [
         "p5.48xlarge",
         lambda h: bus(h, drop=7),
         ["UNKNOWN 0000:ca:00.0: is held by the driver, but the bus does not show it: the bus listing is not whole"],
+    ),
+    (
+        GpuPciBus,
+        "p5.48xlarge",
+        lambda h: bus(h.gpu(7, pci_address="0000:53:00.0"), drop=7),
+        ["UNKNOWN GPU7: has the PCI address of GPU0: one of the two is not there"],
+    ),
+    (
+        GpuPciBus,
+        "g5.xlarge",
+        lambda h: bus(h.without(0), drop=0),
+        ["UNKNOWN host: no NVIDIA GPU on the PCI bus, and none held by the driver"],
     ),
     (
         GpuPciBus,

@@ -45,6 +45,7 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         ["NOT_APPLICABLE host: this board has no MIG"],
     ),
     (Mig, "p5.48xlarge", lambda h: h.gpu(2, mig_enabled=True), ["FAIL GPU2: MIG is on"]),
+    (Mig, "p5.48xlarge", lambda h: h.gpu(2, mig_enabled=ABSENT), ["UNKNOWN GPU2: MIG mode: absent"]),
     (
         Mig,
         "p5.48xlarge",

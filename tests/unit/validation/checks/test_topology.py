@@ -110,7 +110,7 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         TopologyPairs,
         "p5.48xlarge",
         lambda h: h.put(Topology((0, 1), {(0, 1): "NV18", (1, 0): "NV18"}, {}, {})),
-        ["UNKNOWN host: the matrix lists 2 GPUs of 8: its cells cannot be compared"],
+        ["UNKNOWN host: 2 of 8 GPUs: which is which cannot be told; see gpu.count"],
     ),
     (
         TopologyPairs,
@@ -153,7 +153,13 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         P2pStatus,
         "p5.48xlarge",
         lambda h: h.put(P2pMatrix("r", (0,), {(0, 0): "X"})),
-        ["UNKNOWN host: the matrix has no pair"],
+        ["UNKNOWN host: 1 of 8 GPUs: which is which cannot be told; see gpu.count"],
+    ),
+    (
+        P2pStatus,
+        "p5.48xlarge",
+        lambda h: h.put(P2pMatrix("r", tuple(range(7)), {(a, b): "OK" for a in range(7) for b in range(7) if a != b})),
+        ["UNKNOWN host: 7 of 8 GPUs: which is which cannot be told; see gpu.count"],
     ),
     (P2pStatus, "p5.48xlarge", lambda h: h.drop(P2pMatrix), ["UNKNOWN host: could not look: tool: not found"]),
     (NumaAffinity, "p5.48xlarge", lambda h: h, ["PASS host: GPUs on NUMA nodes 0 0 0 0 1 1 1 1"]),
