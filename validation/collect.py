@@ -15,7 +15,7 @@ from validation.evidence import Bundle
 from validation.transcript import Transcript
 
 COLLECT_S = 90.0  # the slowest collector (45 s), started again by its second way, and the transfer
-BURN_IN_S: Mapping[str, float] = {"quick": 300.0}
+BURN_IN_S = 300.0
 SUDO_REFUSALS = ("password is required", "a terminal is required", "must have a tty", "sudoers", "not allowed to")
 NO_PYTHON_WORDS = ("python3: command not found", "python3: not found", "platform-python: command not found")
 
@@ -49,7 +49,7 @@ def burn_in(
     on_progress: OnProgress | None = None,
 ) -> Bundle:
     """A bundle with the one item ``burn-in``. Raises HostError where it did not start."""
-    limit_s = BURN_IN_S.get(level, BURN_IN_S["quick"]) if timeout_s is None else timeout_s
+    limit_s = BURN_IN_S if timeout_s is None else timeout_s
     return _run(connection, endpoint, "burn-in", [level], limit_s, cancel, on_progress)
 
 

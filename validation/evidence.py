@@ -17,6 +17,7 @@ from typing import Any
 from profiles.errors import ParseError
 
 SCHEMA = "kiln/evidence/v1"
+AFTER_BURN_IN = "after-burn-in"  # a bundle within a bundle: what was looked at again once the GPUs had been loaded
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)  # a file is named after it, and the host chose it
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("source", "outcome", "stdout", "stderr", "error"), (str,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import re
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ from profiles.models import Expectation
 from validation import bootstrap, burnin_reuse, host_findings, judge, uniform, unit_memory, units
 from validation.collect import BURN_IN_S, COLLECT_S, burn_in, collect
 from validation.connection import Connection, Endpoint, HostKeyError
-from validation.evidence import Bundle, Item, Outcome
+from validation.evidence import AFTER_BURN_IN, Bundle, Item, Outcome
 from validation.facts.assemble import assemble
 from validation.facts.host import HostInfo
 from validation.facts.store import Facts
@@ -40,6 +41,7 @@ class HostRun:
         self.stage = "reachable"
         self.last_seen = "nothing yet"
         self._tried = False
+        self._after: Bundle | None = None
         self._units: tuple[GpuUnit, ...] = ()
         self._inventory: Mapping[str, str] = {}
 
@@ -174,6 +176,7 @@ class HostRun:
                 after = self._collect(connection, self._target.endpoint)
         except HostError as error:
             return (*judged, host_findings.not_reached(name, "probe", error.last_seen, error.remedy))
+        self._after = after
         facts, again = self._read(after)
         if after.complete and self._identity(facts) != identity:
             return (*judged, host_findings.changed_under_load(name))
@@ -192,7 +195,7 @@ class HostRun:
         return None if spoilt else record
 
     def _burn_in(self, connection: Connection) -> Item:
-        limit_s = self._left(BURN_IN_S.get(self._level, BURN_IN_S["quick"]))
+        limit_s = self._left(BURN_IN_S)
         try:
             bundle = burn_in(
                 connection,
@@ -230,7 +233,10 @@ class HostRun:
             return []
         place = folder / (re.sub(r"[^\w.-]", "_", self._target.name).lstrip(".") or "host")
         try:
+            shutil.rmtree(place / AFTER_BURN_IN, ignore_errors=True)  # an earlier run's would be judged with ours
             bundle.write(place)
+            if self._after is not None:
+                self._after.write(place / AFTER_BURN_IN)
             unit_memory.write_beside_evidence(self._expected, place)
         except OSError as error:
             return [host_findings.evidence_not_kept(self._target.name, place, error)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,13 @@ from profiles.errors import ConfigError, Problem
 from profiles.expectation import expect
 from profiles.models import Expectation
 from validation import uniform, unit_memory
-from validation.evidence import Bundle
+from validation.evidence import AFTER_BURN_IN, Bundle
 from validation.facts.assemble import assemble
+from validation.facts.store import Facts
+from validation.host_findings import after_load
 from validation.judge import judge, judge_facts
 from validation.report.model import HostReport, StackReport
-from validation.verdict import combine, combine_hosts
+from validation.verdict import Finding, combine, combine_hosts
 
 
 @click.command(short_help="Judge a captured evidence bundle.")
@@ -54,10 +55,14 @@ def command(source: Path, profile: str, **options: Any) -> int:
 def _judged(folder: Path, expected: Expectation) -> HostReport:
     bundle = Bundle.read(folder)
     expected = unit_memory.read_beside_evidence(expected, folder)
-    expected = expected.model_copy(update={"burn_in": _level(bundle)})
+    burnt_in = "quick" if "burn-in" in bundle.items else "none"  # what was measured is judged, as it was online
+    expected = expected.model_copy(update={"burn_in": burnt_in})
     facts = assemble(bundle)
-    whole = bundle.complete
-    findings = judge_facts(facts, expected, bundle.host) if whole else judge(bundle, expected, host=bundle.host)
+    findings = _findings(bundle, facts, expected)
+    if (folder / AFTER_BURN_IN / "manifest.json").exists():
+        after = Bundle.read(folder / AFTER_BURN_IN)
+        passive = expected.model_copy(update={"burn_in": "none"})
+        findings = after_load(findings, _findings(after, assemble(after), passive))
     return HostReport(
         host=bundle.host,
         address="",
@@ -69,13 +74,7 @@ def _judged(folder: Path, expected: Expectation) -> HostReport:
     )
 
 
-def _level(bundle: Bundle) -> str:
-    """The level of the burn-in in the evidence: what was measured is judged, as it was online."""
-    item = bundle.items.get("burn-in")
-    if item is None:
-        return "none"
-    try:
-        level = json.loads(item.stdout)["level"]
-    except (KeyError, TypeError, ValueError):
-        level = ""
-    return level if level in ("standard", "soak") else "quick"  # one that cannot be read is UNKNOWN, not unasked
+def _findings(bundle: Bundle, facts: Facts, expected: Expectation) -> tuple[Finding, ...]:
+    if not bundle.complete:
+        return judge(bundle, expected, host=bundle.host)
+    return judge_facts(facts, expected, bundle.host)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from profiles.models import Expectation
 from validation import host_findings
+from validation.evidence import AFTER_BURN_IN, Bundle
 from validation.report.model import BurnInRecord
 from validation.runner import Options
 from validation.verdict import Finding, Verdict
@@ -148,6 +150,19 @@ def test_what_a_burn_in_leaves_behind_is_looked_at(
     assert [f"{f.verdict.value} {f.check}: {f.message}"[: len(said)] for f in closing] == [said]
     assert [finding.check for finding in report.findings].count("gpu.count") == 1
     assert not report.verdict.opens_gate
+
+
+def test_what_was_looked_at_after_a_burn_in_is_kept_beside_what_was_before(
+    scripted_host: Any, scripted_remote: Any, tmp_path: Path, run: Any, target: Any, nvml: Any
+) -> None:
+    options = dataclasses.replace(QUICK, keep_evidence=tmp_path)
+    host = scripted_host(items=nvml(kernel="before"), after=nvml(kernel="after"))
+    run(scripted_remote(a=host), target("a"), options=options)
+    before, after = Bundle.read(tmp_path / "a"), Bundle.read(tmp_path / "a" / AFTER_BURN_IN)
+    assert (before.items["kernel"].stdout, after.items["kernel"].stdout) == ("before", "after")
+    # The next run into the same folder, without a burn-in, leaves nothing behind that would be judged with it.
+    run(scripted_remote(a=scripted_host(items=nvml())), target("a"), options=Options(keep_evidence=tmp_path))
+    assert not (tmp_path / "a" / AFTER_BURN_IN).exists()
 
 
 def test_findings_made_anew_after_a_load_replace_their_own_and_no_others() -> None:

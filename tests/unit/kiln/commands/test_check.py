@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kiln.__main__ import main
-from validation.evidence import Bundle, Item, Outcome
+from validation.evidence import AFTER_BURN_IN, Bundle, Item, Outcome
 
 
 def write(folder: Path, host: str, *, complete: bool = True) -> None:
@@ -22,6 +22,17 @@ def test_a_bundle_without_evidence_is_unknown_and_never_healthy(
     data = json.loads(capsys.readouterr().out)
     assert data["verdict"] == "UNKNOWN"
     assert data["hosts"][0]["host"] == "gpu-1"
+
+
+def test_a_fault_that_showed_only_after_the_burn_in_is_found_offline_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quiet, died = "[    0.000000] Linux version 6.8\n", "[   90.1] NVRM: Xid (PCI:0000:53:00): 79, pid=1, lost\n"
+    for folder, log in ((tmp_path, quiet), (tmp_path / AFTER_BURN_IN, quiet + died)):
+        Bundle("gpu-1", {"kernel-log": Item("kernel-log", "dmesg", Outcome.OK, stdout=log, rc=0)}).write(folder)
+    assert main(["check", str(tmp_path), "--profile", "p5.48xlarge", "--json"]) == 1
+    (host,) = json.loads(capsys.readouterr().out)["hosts"]
+    assert [f["verdict"] for f in host["findings"] if f["check"] == "kernel.xid"] == ["FAIL"]
 
 
 def test_a_folder_of_bundles_is_judged_host_by_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
