@@ -10,6 +10,7 @@ from validation.report.text import line
 
 MANY = 6  # a mapping of more entries is counted by value
 FEW = 4  # and a value of so few keys names them
+SHOWN = 100  # items of one list; a kernel log can have thousands
 _TITLES = ("label", "name", "index")  # what an item is called
 
 
@@ -42,11 +43,13 @@ def _alike(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     shared = {key: value for key, value in shared.items() if key not in _TITLES or key == "name"}
     if shared:
         yield f"{'all' if len(items) > 1 else 'it'}: {', '.join(f'{line(k)} {_text(v)}' for k, v in shared.items())}"
-    for index, one in enumerate(flat):
+    for index, one in enumerate(flat[:SHOWN]):
         title = line(str(one.get("label") or one.get("name") or index))
         own = {key: value for key, value in one.items() if key not in shared and key not in _TITLES}
         if own:
             yield f"{title}: {', '.join(f'{line(k)} {_text(v)}' for k, v in own.items())}"
+    if len(flat) > SHOWN:
+        yield f"and {len(flat) - SHOWN} more, all of them in --json"
 
 
 def _flat(item: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

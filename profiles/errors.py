@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_REASON_MAX = 400
+
 
 class KilnError(Exception):
     """An error with a way out. ``message`` says what and where; ``remedy`` says what to do."""
@@ -86,9 +88,13 @@ class HostError(LookError):
 
 
 class ParseError(LookError):
-    """The output of ``tool`` could not be read whole: ``line`` (1-based, 0 where no line is to blame) and why."""
+    """The output of ``tool`` could not be read whole: ``line`` (1-based, 0 where no line is to blame) and why.
+
+    The reason may quote the output, which may be endless: more than 400 characters are cut off.
+    """
 
     def __init__(self, tool: str, line: int, reason: str) -> None:
+        reason = reason if len(reason) <= _REASON_MAX else f"{reason[:_REASON_MAX]} ..."
         where = f"line {line}: " if line else ""
         super().__init__(f"{tool}: {where}{reason}")
         self.tool = tool

@@ -117,7 +117,7 @@ class Bundle:
         path = directory / "manifest.json"
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ParseError("evidence", 0, f"{path}: {error}") from error
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             raise ParseError("evidence", 0, f"{path}: schema is not {SCHEMA}")

@@ -201,7 +201,7 @@ def any_driver_fault(bundle: Bundle) -> DriverFault | None:
     for name in _SMI:
         item = bundle.items.get(name)
         fault = driver_fault.first(f"{item.stdout[:4096]}\n{item.stderr}", name) if item else None
-        if fault and fault.kind != "gpu-lost":
+        if fault and fault.kind not in driver_fault.PARTIAL:
             return fault
     if _absent(bundle, "driver-module"):
         return DriverFault("driver-module", "not-loaded", "/proc/driver/nvidia/version does not exist")

@@ -47,6 +47,6 @@ def _version(folder: str, kind: str, body: str) -> str:
     try:
         data = json.loads(body)
         version = data["cuda"]["version"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError(FILES_TOOL, 0, f"{folder}/version.json: no cuda version ({error!r})") from error
     return str(version)

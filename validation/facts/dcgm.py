@@ -111,7 +111,7 @@ def _results(value: str) -> list[tuple[int, str]]:
 def _parse_json(text: str) -> DcgmDiag:
     try:
         data = json.loads(clean(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParseError(DIAG, getattr(error, "lineno", 0), f"not a whole JSON document: {error}") from error
     root = next((data[name] for name in _ROOTS if isinstance(data, dict) and name in data), None)
     if not isinstance(root, dict):

@@ -31,13 +31,17 @@ _KINDS = (
         ),
     ),
     ("not-loaded", re.compile(r"Failed to initialize NVML", re.I)),
+    ("no-matrix", re.compile(r"^Failed to (?:run topology matrix|display p2p capability matrix\b.*)$", re.I)),
 )
+# Gravest first: what stops every GPU, then what stops one, then what shows none and names no cause.
+PARTIAL = ("gpu-lost", "no-matrix")
 
 # Of each pattern, and of each of its alternatives, a part that is there whenever it matches, in lower case.
 _WORDS = (
     "version mismatch", "version_mismatch", "device handle", "gpu is lost", "gpu_is_lost", "nvidia driver",
     "driver not loaded", "driver_not_loaded", "no supported driver", "no devices", "not yet initialized",
-    "system_not_ready", "systemnotready", "cuda error", "initialize nvml", "\x1b", "\x00",
+    "system_not_ready", "systemnotready", "cuda error", "initialize nvml", "topology matrix",
+    "capability matrix", "\x1b", "\x00",
 )  # fmt: skip
 
 
@@ -59,9 +63,10 @@ def find(text: str, source: str) -> tuple[DriverFault, ...]:
 
 
 def first(text: str, source: str) -> DriverFault | None:
-    """The gravest of :func:`find`: one that stops every GPU before one that stops a single one."""
-    found = find(text, source)
-    return next((fault for fault in found if fault.kind != "gpu-lost"), found[0] if found else None)
+    """The gravest of :func:`find`: one that stops every GPU before those of ``PARTIAL``, in their order."""
+    return min(
+        find(text, source), key=lambda fault: PARTIAL.index(fault.kind) if fault.kind in PARTIAL else -1, default=None
+    )
 
 
 def _which(line: str) -> str:

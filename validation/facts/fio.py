@@ -39,7 +39,7 @@ def parse(text: str) -> FioResult:
         if not isinstance(data, dict) or not data.get("fio version") or not data["jobs"]:
             raise ParseError(TOOL, 1, "no document with 'fio version' and 'jobs'")
         return FioResult(str(data["fio version"]), tuple(_job(job) for job in data["jobs"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError(TOOL, getattr(error, "lineno", 0), f"not a whole result: {error!r}") from error
 
 

@@ -12,7 +12,7 @@ TOOL = "gpu-burn"
 # A progress line: percent, then iterations, wrong results and temperatures, one of each a GPU. The separator " - " also
 # stands before a negative number, and is short of a blank after "(WARNING!)".
 _PROGRESS = re.compile(
-    r"(?P<done>\d+(?:\.\d+)?)%\s+proc'd: (?P<work>.+?)\s+errors: (?P<errors>.+?)\s+temps: (?P<temps>.+)$"
+    r"(?<!\d)(?P<done>\d+(?:\.\d+)?)%\s+proc'd: (?P<work>.+?)\s+errors: (?P<errors>.+?)\s+temps: (?P<temps>.+)$"
 )
 _WORK = re.compile(r"(-?\d+) \((-?\d+(?:\.\d+)?) Gflop/s\)")
 _ERRORS = re.compile(r"(-?\d+)(\s+\((?:WARNING|DIED)!\))?(?:\s*-\s+|\s*$)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
 from validation.facts.gpu import DriverFault, Gpu, GpuInventory
@@ -36,6 +36,7 @@ _FIELDS: Mapping[str, _Reads] = {
     "ecc.uncorrected": lambda gpu: (gpu.ecc.volatile_uncorrected, gpu.ecc.sram_threshold_exceeded),
     "numa.affinity": lambda gpu: (gpu.pci_address,),
 }
+_TRACED_MAX = 64  # GPUs: more than any machine has; each costs a class of its own
 _MIG_HINT = "Turn MIG off to read it, before the GPU is sliced."
 _ROOT_HINT = "Run the tool as root."
 
@@ -54,7 +55,7 @@ def carries(check_id: str, inventory: GpuInventory, trace: Callable[[GpuInventor
     if trace is None:
         return inventory.source in _FULL
     log: list[tuple[str, object]] = []
-    trace(_traced(inventory, log))
+    trace(_traced(replace(inventory, gpus=inventory.gpus[:_TRACED_MAX]), log))
     passed_over = _FRAME if inventory.source in _LISTS_ALL else _FRAME | _NAMES
     return any(value != ABSENT and name not in passed_over for name, value in log)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from profiles.errors import ParseError
 from validation.facts.host import KernelEvent, KernelLog
-from validation.facts.text import lines, pci_address
+from validation.facts.text import LINE_MAX, lines, pci_address
 
 TOOL = "kernel log"
 _DEVICE = r"\((?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\)"
@@ -72,7 +72,7 @@ def parse(text: str) -> KernelLog:
     events = []
     count = stamped = 0
     for number, line in enumerate(lines(text), start=1):
-        message = line.strip()
+        message = line.strip()[:LINE_MAX]  # the kernel's own lines have 1024 at most
         if not message or message.startswith("-- "):  # journalctl's own remarks: "-- No entries --"
             continue
         count += 1

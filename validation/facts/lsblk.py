@@ -37,7 +37,7 @@ def parse_json(text: str) -> BlockDevices:
     """``lsblk -J``: sizes are numbers (``-b``), or texts in older util-linux; children are devices too."""
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParseError(TOOL, getattr(error, "lineno", 0), f"not a whole JSON document: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("blockdevices"), list):
         raise ParseError(TOOL, 1, "no list 'blockdevices'")

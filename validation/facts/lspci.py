@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 from profiles.errors import ParseError
@@ -47,10 +48,9 @@ def parse(text: str) -> PciBus:
             raise ParseError(TOOL, number, f"{line.strip()[:80]!r} is not a PCI function")
     if not devices:
         raise ParseError(TOOL, 0, "no PCI function is listed")
-    addresses = [device.address for device in devices]
-    twice = {address for address in addresses if addresses.count(address) > 1}
+    twice = sorted(address for address, times in Counter(one.address for one in devices).items() if times > 1)
     if twice:
-        raise ParseError(TOOL, 0, f"listed twice: {', '.join(sorted(twice))}")
+        raise ParseError(TOOL, 0, f"listed twice: {', '.join(twice)}")
     return PciBus(tuple(devices))
 
 

@@ -81,6 +81,6 @@ def _json_fields(text: str) -> dict[str, str]:
             entry = pending.pop(0)
             fields.setdefault(str(entry["field"]).rstrip(":"), str(entry.get("data") or ""))
             pending += entry.get("children", [])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError(LSCPU, 0, f"not the JSON of lscpu -J: {error!r}") from error
     return fields

@@ -39,7 +39,7 @@ class Document:
     def __init__(self, text: str) -> None:
         try:
             data = json.loads(clean(text))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ParseError(TOOL, 0, f"not JSON: {error}") from error
         if not isinstance(data, dict):
             raise ParseError(TOOL, 0, "not a JSON object")

@@ -46,7 +46,7 @@ def parse(text: str) -> OciResult:
     """Raises ParseError where the document is not of this tool, or a number is not one."""
     try:
         data = json.loads(clean(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParseError(TOOL, getattr(error, "lineno", 0), f"not a whole JSON document: {error}") from error
     entries = [entry for entry in (data if isinstance(data, list) else [data]) if is_result(entry)]
     if not entries:

@@ -12,7 +12,7 @@ from validation.facts.missing import ABSENT, Missing
 from validation.facts.text import integer, lines, word
 
 TOOL = "nvidia-smi --query-gpu"
-_UNIT = re.compile(r"\s*\[[^\]]*\]$")  # "memory.total [MiB]"
+_UNIT = re.compile(r"(?<!\s)\s*\[[^\[\]]*\]$")  # "memory.total [MiB]"
 
 # Our key: the column as --query-gpu names it, newest name first. Old drivers say clocks_throttle_reasons.
 _COLUMNS = {

@@ -9,7 +9,7 @@ from profiles.errors import ParseError
 from validation.facts import driver_fault
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.missing import ABSENT, Missing
-from validation.facts.text import lines, word
+from validation.facts.text import short_lines, word
 
 LIST_TOOL = "nvidia-smi -L"
 VERSION_TOOL = "nvidia-smi --version"
@@ -66,7 +66,7 @@ def parse_list(text: str) -> GpuList:
     gpus: list[Gpu] = []
     slices: list[MigDevice] = []
     faults = driver_fault.find(text, LIST_TOOL)
-    for number, line in enumerate(lines(text), start=1):
+    for number, line in enumerate(short_lines(text, LIST_TOOL), start=1):
         one, part = _GPU.match(line.rstrip()), _MIG.match(line.rstrip())
         if one:
             mig: bool | Missing = ABSENT
@@ -86,7 +86,9 @@ def parse_list(text: str) -> GpuList:
 
 def parse_version(text: str) -> SmiVersion:
     """Versions by name; drivers from 610 on call the driver KMD and say "Deprecated" under the old name."""
-    found = {match[1].lower(): word(match[2]) for line in lines(text) if (match := _VERSION.match(line))}
+    found = {
+        match[1].lower(): word(match[2]) for line in short_lines(text, VERSION_TOOL) if (match := _VERSION.match(line))
+    }
     driver = found.get("kmd version", ABSENT)
     if isinstance(driver, Missing):
         driver = found.get("driver version", ABSENT)
@@ -100,12 +102,12 @@ def parse_version(text: str) -> SmiVersion:
 
 def parse_table(text: str) -> SmiTable:
     """The table. Its cells are not read: names are cut, and MIG moves the ECC cell by one column."""
-    match = _BANNER.search("\n".join(lines(text)))
+    match = _BANNER.search("\n".join(short_lines(text, TABLE_TOOL)))
     if match is None:
         raise ParseError(TABLE_TOOL, 0, "no banner with the driver's version")
     version = SmiVersion(smi=match[1], driver=match[2], cuda_driver=word(match[3]))
-    rows = [line for line in lines(text) if line.startswith("|")]
-    if not any(line.startswith("+--") for line in lines(text)[-12:]):
+    rows = [line for line in short_lines(text, TABLE_TOOL) if line.startswith("|")]
+    if not any(line.startswith("+--") for line in short_lines(text, TABLE_TOOL)[-12:]):
         raise ParseError(TABLE_TOOL, 0, "the table has no closing rule: the text is cut short")
     return SmiTable(
         version=version,

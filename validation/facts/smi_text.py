@@ -11,7 +11,7 @@ from validation.facts import driver_fault
 from validation.facts.fields import RawGpu, gpu, lost_gpus, parts_of
 from validation.facts.gpu import GpuInventory
 from validation.facts.missing import ABSENT, Missing
-from validation.facts.text import integer, lines, word
+from validation.facts.text import integer, short_lines, word
 
 TOOL = "nvidia-smi -q"
 _GPU = re.compile(r"^GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
@@ -116,7 +116,7 @@ def parse(text: str) -> GpuInventory:
     blocks: list[_Block] = []
     headings: list[tuple[int, str]] = []
     omitted: list[str] = []
-    for number, line in enumerate(lines(text), start=1):
+    for number, line in enumerate(short_lines(text, TOOL), start=1):
         gpu_line = _GPU.match(line)
         if gpu_line:
             blocks.append(_Block(gpu_line[1], number))

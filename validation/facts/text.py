@@ -7,6 +7,7 @@ import re
 from profiles.errors import ParseError
 from validation.facts.missing import ABSENT, Missing, sentinel
 
+LINE_MAX = 4096  # characters: no tool read line by line prints more; patterns are slow on endless ones
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _NUMBER = re.compile(r"^([+-]?\d+(?:\.\d+)?)\s*(\S.*)?$")
 _PCI = re.compile(
@@ -24,6 +25,15 @@ def clean(text: str) -> str:
 def lines(text: str) -> list[str]:
     """The lines of a cleaned text; only a line feed ends a line."""
     return clean(text).split("\n")
+
+
+def short_lines(text: str, tool: str) -> list[str]:
+    """As :func:`lines`, for a tool that prints no long ones. Raises ParseError where one has over 4096 characters."""
+    found = lines(text)
+    for number, line in enumerate(found, start=1):
+        if len(line) > LINE_MAX:
+            raise ParseError(tool, number, f"a line of {len(line)} characters, which this tool does not print")
+    return found
 
 
 def word(raw: str | None) -> str | Missing:
