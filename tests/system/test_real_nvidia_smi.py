@@ -287,6 +287,27 @@ def test_no_matrix_is_read_where_a_gpu_is_lost(arguments: tuple[str, ...], make_
             parse(text)
 
 
+@pytest.mark.parametrize("instance_type", [P5, "g6.xlarge"])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("q-x", ("-q", "-x")),
+        ("L", ("-L",)),
+        ("topo-m", ("topo", "-m")),
+        ("topo-p2p-r", ("topo", "-p2p", "r")),
+        ("nvlink-s", ("nvlink", "-s")),
+        ("nvlink-e", ("nvlink", "-e")),
+        ("query-gpu/.broken", ("--query-gpu=index,name", "--format=csv")),
+    ],
+)
+def test_a_lost_gpu_is_rendered_to_the_letter(
+    name: str, arguments: tuple[str, ...], instance_type: str, make_host: MakeHost, smi: Smi
+) -> None:
+    host = make_host(instance_type, "gpu-lost")
+    ours = render(host.state).answers[f"nvidia-smi/{name}"]
+    assert smi(host, *arguments, ends=ours.rc) == ours.stdout
+
+
 def test_a_library_of_another_version_is_a_fault_of_its_own(make_host: MakeHost, smi: Smi) -> None:
     text = smi(make_host(P5, "driver-mismatch"), ends=18)
     fault = driver_fault.first(text, "nvidia-smi")

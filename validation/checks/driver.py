@@ -50,6 +50,9 @@ class DriverLoaded(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         if DriverFault in facts:
             fault = facts.need(DriverFault)
+            if fault.kind == "no-matrix":
+                yield self._no_matrix(fault)
+                return
             meaning, fault_class, remedy = _FAULTS.get(fault.kind, (fault.kind, self.fault_class, self.remedy))
             yield self.finding(
                 Verdict.FAIL,
@@ -69,6 +72,18 @@ class DriverLoaded(Check):
         else:
             message = f"driver {version} answers for {counted(len(inventory.gpus), 'GPU')}"
             yield self.finding(Verdict.PASS, "host", message, measured=version)
+
+    def _no_matrix(self, fault: DriverFault) -> Finding:
+        """Not FAIL: a lost GPU does this, and so does a software RDMA device (NVIDIA/NVSentinel#1485)."""
+        return self.finding(
+            Verdict.UNKNOWN,
+            "host",
+            f"nvidia-smi could not ask about every pair, as where a GPU is lost: {fault.text}",
+            measured=fault.kind,
+            expected="a matrix",
+            remedy="Look for a lost GPU with nvidia-smi -q; where none is lost, for a software RDMA device.",
+            evidence=fault.source,
+        )
 
 
 class DriverVersion(Check):

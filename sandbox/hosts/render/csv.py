@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sandbox.hosts.state import Gpu, Host
 
 NOT_AVAILABLE = "[N/A]"
-LOST = "[GPU is lost]"
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,7 @@ def fields(host: Host) -> dict[str, tuple[str, list[str]]]:
     for name, (unit, cell) in FIELDS.items():
         cells = []
         for index, gpu in enumerate(host.gpus):
-            found = cell if isinstance(cell, str) else str(cell(Row(host, index, gpu)))
-            text = LOST if gpu.lost and name != "index" else found
+            text = cell if isinstance(cell, str) else str(cell(Row(host, index, gpu)))
             cells.append(f"{text} {unit}" if unit and not text.startswith("[") else text)
         columns[name] = (f"{name} [{unit}]" if unit else name, cells)
     return columns

@@ -18,6 +18,8 @@ from sandbox.hosts.state import NVML_GPU_IS_LOST, NVML_LIBRARY_MISMATCH, Gpu, Ho
 
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 NO_DEVICES = 6
+NO_MATRIX = 255
+QUERY_ENDS = "query-gpu/.broken"  # what ``--query-gpu`` prints in place of any column
 
 
 @functools.cache
@@ -46,17 +48,18 @@ def query_xml(host: Host) -> str:
 
 
 def gpu_list(host: Host) -> str:
-    """``nvidia-smi -L``: a lost GPU keeps its line, with the driver's complaint in it."""
+    """``nvidia-smi -L``: the complaint stands where the lost GPU's line would, and the others are listed."""
     return "".join(
-        f"{lost_line(gpu)}\n" if gpu.lost else f"GPU {index}: {gpu.name} (UUID: {gpu.uuid})\n"
+        complaint(gpu, "gpu ") if gpu.lost else f"GPU {index}: {gpu.name} (UUID: {gpu.uuid})\n"
         for index, gpu in enumerate(host.gpus)
     )
 
 
-def lost_line(gpu: Gpu) -> str:
+def complaint(gpu: Gpu, prefix: str = "GPU") -> str:
+    """What is said of a lost GPU, with the blank lines after it; the list alone writes the address apart."""
     return (
-        f"Unable to determine the device handle for GPU {gpu.address}: GPU is lost.  "
-        "Reboot the system to recover this GPU"
+        f"Unable to determine the device handle for {prefix}{gpu.address}: GPU is lost.  "
+        "Reboot the system to recover this GPU\n\n\n"
     )
 
 
@@ -80,6 +83,20 @@ def _broken(host: Host) -> Answer | None:
     return None
 
 
+def _without_one(host: Host) -> dict[str, Answer]:
+    """The answers where a GPU is lost: all but the list show no GPU. As drivers 535 and 550 (Debian) print them."""
+    lost = next((gpu for gpu in host.gpus if gpu.lost), None)
+    if lost is None:
+        return {}
+    ended = Answer(complaint(lost), rc=NVML_GPU_IS_LOST)
+    return {
+        **dict.fromkeys(("q-x", "nvlink-s", "nvlink-e", QUERY_ENDS), ended),
+        "topo-m": Answer("Failed to run topology matrix\n\n", rc=NO_MATRIX),
+        "topo-p2p-r": Answer("Failed to display p2p capability matrix for the specified p2p Index\n\n", rc=NO_MATRIX),
+        "L": Answer(gpu_list(host), rc=NVML_GPU_IS_LOST),
+    }
+
+
 def render(host: Host) -> dict[str, Answer]:
     """Every answer of ``nvidia-smi``; where the driver is broken, each of them is its complaint."""
     calls = {
@@ -88,16 +105,15 @@ def render(host: Host) -> dict[str, Answer]:
         "topo-p2p-r": p2p_matrix,
         "nvlink-s": nvlink_status,
         "nvlink-e": nvlink_errors,
+        "L": gpu_list,
+        "version": version,
     }
     broken = _broken(host)
-    lost = next((gpu for gpu in host.gpus if gpu.lost), None)
-    complaint = broken or (Answer(lost_line(lost) + "\n", rc=NVML_GPU_IS_LOST) if lost else None)
-    answers = {name: complaint or Answer(call(host)) for name, call in calls.items()}
-    answers["L"] = broken or Answer(gpu_list(host))
-    answers["version"] = broken or Answer(version(host))
     if broken:
-        answers["query-gpu/.broken"] = broken
-    for name, (header, column) in {} if broken else fields(host).items():
+        answers = dict.fromkeys((*calls, QUERY_ENDS), broken)
+    else:
+        answers = {name: Answer(call(host)) for name, call in calls.items()} | _without_one(host)
+    for name, (header, column) in {} if QUERY_ENDS in answers else fields(host).items():
         answers[f"query-gpu/{name}"] = Answer("".join(f"{cell}\n" for cell in column))
         answers[f"query-gpu/{name}.header"] = Answer(header + "\n")
     return {f"nvidia-smi/{name}": answer for name, answer in answers.items()}

@@ -134,6 +134,22 @@ def test_a_check_that_crashes_is_unknown(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "on purpose" in crash.message
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Failed to run topology matrix\n\n",
+        "Failed to display p2p capability matrix for the specified p2p Index\n\n",
+        f"{LINKS}\nFailed to run topology matrix\n",
+    ],
+)
+def test_a_matrix_that_nvidia_smi_gave_up_on_is_no_verdict_on_a_gpu(text: str) -> None:
+    """A lost GPU is one of several causes, so the text alone proves none; it is not good either."""
+    explanation = explain(text)
+    assert explanation.verdict is Verdict.UNKNOWN
+    found = next(finding for finding in explanation.findings if finding.check == "driver.loaded")
+    assert "nvidia-smi -q" in found.remedy
+
+
 def test_the_cells_of_the_table_are_listed_as_not_judged() -> None:
     rule = "+-------------------+\n"
     row = "|   0  NVIDIA H100 80GB HBM3    On  |   00000000:00:09.0 Off |      On |\n"

@@ -12,7 +12,7 @@ from sandbox.hosts.render import render
 from sandbox.hosts.render.pci import DEAD_CONFIG
 from sandbox.hosts.state import Host
 from validation.checks import CHECKS
-from validation.facts import kernel_log, lspci, nvlink, smi_xml, topo
+from validation.facts import kernel_log, lspci, nvlink, smi_list, smi_xml, topo
 from validation.facts.missing import Missing
 from validation.verdict import Verdict
 
@@ -75,13 +75,14 @@ def test_a_lost_gpu_is_lost_in_every_source(make_host: HostMaker) -> None:
     assert "gpu.3.name" not in keys(host)
     answer = render(host).answers["nvidia-smi/q-x"]
     assert answer.rc == 15
-    assert "Unable to determine the device handle for GPU 0000:86:00.0: GPU is lost" in answer.stdout
+    assert "Unable to determine the device handle for GPU0000:86:00.0: GPU is lost" in answer.stdout
     assert [device.address for device in lspci.parse(says(host, "lspci")).devices if device.dead] == [lost.address]
     assert render(host).root[f"sys/bus/pci/devices/{lost.address}/config"] == DEAD_CONFIG
     events = kernel_log.parse(says(host, "dmesg")).events
     assert {event.kind for event in events} == {"xid", "fallen-off-bus"}
     assert [event.code for event in events if event.kind == "xid"] == [79]
-    assert says(host, "nvidia-smi/L").count("\n") == 8
+    listed = smi_list.parse_list(says(host, "nvidia-smi/L")).inventory
+    assert (len(listed.gpus), listed.lost) == (7, (lost.address,))
 
 
 def test_a_missing_gpu_is_in_no_source(make_host: HostMaker) -> None:

@@ -75,6 +75,13 @@ def test_the_query_as_csv_has_header_and_units_as_asked(p5: SimulatedHost) -> No
     assert (done.returncode, done.stdout) == (2, 'Field "bogus" is not a valid field to query.\n')
 
 
+def test_the_query_as_csv_ends_where_a_gpu_is_lost(p5: SimulatedHost) -> None:
+    p5.inject("gpu-lost")
+    done = run(p5, "nvidia-smi --query-gpu=index,name --format=csv,noheader")
+    assert done.returncode == 15
+    assert done.stdout.strip().startswith("Unable to determine the device handle for GPU0000:86:00.0: GPU is lost.")
+
+
 def test_a_call_without_a_prepared_answer_is_refused(p5: SimulatedHost) -> None:
     for command in ("nvidia-smi --frobnicate", "lspci -x", "lsblk", "cloud-init clean", "systemctl stop ssh"):
         done = run(p5, command)

@@ -53,6 +53,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         broken("fabric-not-ready", "CUDA error 802"),
         ["FAIL host: CUDA cannot start: the NVLink fabric is not initialised (error 802): CUDA error 802"],
     ),
+    (
+        DriverLoaded,
+        "p5.48xlarge",
+        broken("no-matrix", "Failed to display"),
+        ["UNKNOWN host: nvidia-smi could not ask about every pair, as where a GPU is lost: Failed to display"],
+    ),
     (DriverLoaded, "p5.48xlarge", broken("new-kind", "words"), ["FAIL host: new-kind: words"]),
     (
         DriverLoaded,

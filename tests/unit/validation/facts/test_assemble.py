@@ -188,6 +188,13 @@ def test_the_driver_names_its_fault() -> None:
     assert assemble(bundle(absent("driver-module"))).need(DriverFault).kind == "not-loaded"
 
 
+def test_a_matrix_that_was_not_printed_is_a_gap_in_the_tools_words_and_no_fault_of_the_driver(xml_text: str) -> None:
+    failed = replace(item("topo-m", "Failed to run topology matrix\n\n"), rc=255)
+    facts = assemble(bundle(nvml("GPU-00000000"), item("nvidia-smi-q-x", xml_text), failed))
+    assert DriverFault not in facts
+    assert gap_of(facts, Topology) == "topo-m: exit status 255: Failed to run topology matrix"
+
+
 def test_a_driver_that_works_names_no_fault(xml_text: str) -> None:
     assert DriverFault not in assemble(bundle(nvml("GPU-00000000"), item("nvidia-smi-q-x", xml_text)))
 

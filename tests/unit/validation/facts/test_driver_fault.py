@@ -17,6 +17,9 @@ from validation.facts import driver_fault
         ("Unable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error", "gpu-lost", "0000:34:00.0"),
         ("Unable to determine the device handle for GPU 0000:41:00.0: GPU is lost.", "gpu-lost", "0000:41:00.0"),
         ("Unable to determine the device handle for GPU0000:0A:00.0: Unknown Error", "gpu-lost", "0000:0a:00.0"),
+        ("Unable to determine the device handle for gpu 0000:86:00.0: GPU is lost.", "gpu-lost", "0000:86:00.0"),
+        ("Failed to run topology matrix", "no-matrix", ""),
+        ("Failed to display p2p capability matrix for the specified p2p Index", "no-matrix", ""),
         ("Test CUDA failure common.cu:941 'system not yet initialized'", "fabric-not-ready", ""),
         ("CUDA error 802: system not yet initialized", "fabric-not-ready", ""),
     ],
@@ -59,6 +62,17 @@ def test_a_fault_of_all_gpus_stands_before_one_of_a_single_gpu() -> None:
     assert first.kind == "no-devices"
 
 
-@pytest.mark.parametrize("text", ["", "GPU 0: NVIDIA L4\n", "No devices were found on the list of a colleague\n"])
+def test_a_lost_gpu_stands_before_a_matrix_that_was_not_printed_for_it() -> None:
+    text = (
+        "Failed to run topology matrix\nUnable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error\n"
+    )
+    first = driver_fault.first(text, "t")
+    assert first is not None
+    assert first.kind == "gpu-lost"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "GPU 0: NVIDIA L4\n", "No devices were found on the list of a colleague\n", "the topology matrix\n"]
+)
 def test_other_words_are_no_fault(text: str) -> None:
     assert driver_fault.first(text, "t") is None
