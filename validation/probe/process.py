@@ -6,6 +6,7 @@ forked child in a session of its own, with /dev/null for input and pipes of its 
 tool happens in the child. At its timeout the group is killed and the child forgotten.
 """
 
+import contextlib
 import os
 import selectors
 import signal
@@ -85,7 +86,9 @@ class Child:
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:
-            os.kill(self.pid, signal.SIGKILL)  # not yet the leader of its group: killed before its first instruction
+            if self.exited is None:  # not yet the leader of its group: killed before its first instruction
+                with contextlib.suppress(ProcessLookupError):  # or reaped by somebody else
+                    os.kill(self.pid, signal.SIGKILL)
         except OSError as error:
             self.killed = "still running after %g s, and could not be killed: %s" % (self.timeout_s, error.strerror)
 
@@ -102,15 +105,14 @@ class Child:
     def result(self) -> Dict[str, Any]:
         """Outcome, streams, exit status and duration, in the words of an evidence item."""
         outcome, error = self._outcome()
-        return {
-            "outcome": outcome,
-            "stdout": self.text("stdout"),
-            "stderr": self.text("stderr"),
-            "rc": self.rc if outcome == "ok" else None,
-            "duration_s": round(time.monotonic() - self.started, 3),
-            "error": error,
-            "truncated": self.truncated,
-        }
+        return dict(
+            _result(outcome, error),
+            stdout=self.text("stdout"),
+            stderr=self.text("stderr"),
+            rc=self.rc if outcome == "ok" else None,
+            duration_s=round(time.monotonic() - self.started, 3),
+            truncated=self.truncated,
+        )
 
     def _outcome(self) -> Tuple[str, str]:
         if self.killed:
@@ -144,9 +146,15 @@ class Pool:
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
         self.children: Dict[str, Child] = {}
+        self.stillborn: Dict[str, Dict[str, Any]] = {}
 
     def start(self, name: str, task: Task, timeout_s: float, cap: int) -> None:
-        child = Child(task, timeout_s, cap)
+        """Start one child. Where the host has no process or pipe left for it, that is its result, and only its."""
+        try:
+            child = Child(task, timeout_s, cap)
+        except OSError as error:
+            self.stillborn[name] = _result("error", "could not be started: %s" % error.strerror)
+            return
         self.children[name] = child
         for descriptor in child.pipes:
             self.selector.register(descriptor, selectors.EVENT_READ, child)
@@ -156,7 +164,7 @@ class Pool:
         for key, _ in self.selector.select(self._tick()):
             if not key.data.read(key.fd):
                 self._close(key.data, key.fd)
-        ended = {}
+        ended, self.stillborn = self.stillborn, {}
         for name, child in list(self.children.items()):
             child.reap()
             if not child.finished and time.monotonic() >= child.deadline:
@@ -175,6 +183,8 @@ class Pool:
             child.kill()
 
     def _tick(self) -> float:
+        if self.stillborn:
+            return 0.0
         now = time.monotonic()
         tick = min([TICK_S] + [max(0.0, child.deadline - now) for child in self.children.values()])
         leaving = any(not child.pipes and child.exited is None for child in self.children.values())
@@ -186,10 +196,33 @@ class Pool:
         os.close(descriptor)
 
 
+def _result(outcome: str, error: str) -> Dict[str, Any]:
+    """The result of a child that said nothing."""
+    return {
+        "outcome": outcome,
+        "stdout": "",
+        "stderr": "",
+        "rc": None,
+        "duration_s": 0.0,
+        "error": error,
+        "truncated": False,
+    }
+
+
 def _start(task: Task, timeout_s: float) -> Tuple[int, Dict[int, str]]:
-    """Fork; returns the pid and the read ends by stream name. The pipes close by themselves when a command starts."""
-    ends = [os.pipe() for _ in NAMES]
-    pid = os.fork()
+    """Fork; returns the pid and the read ends by stream name. The pipes close by themselves when a command starts.
+
+    Raises OSError, with nothing left open, where the host has no process or descriptor to give.
+    """
+    ends: List[Tuple[int, int]] = []
+    try:
+        while len(ends) < len(NAMES):
+            ends.append(os.pipe())
+        pid = os.fork()
+    except OSError:
+        for descriptor in [descriptor for end in ends for descriptor in end]:
+            os.close(descriptor)
+        raise
     if not pid:
         _become(task, [write for _, write in ends], timeout_s)
     for read, write in ends:

@@ -46,6 +46,23 @@ def test_an_empty_host_gives_every_item_and_each_says_not_found(host: Path) -> N
     assert all(item.error for item in bundle.items.values())
 
 
+def test_a_host_short_of_descriptors_costs_the_items_it_has_no_room_for(host: Path) -> None:
+    tool(host, "uname", "echo Linux 6.8 x86_64")
+    environment = {"PATH": str(host / "bin"), "KILN_ROOT": str(host / "root"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    script = 'ulimit -n 32; exec "$0" -m validation.probe collect n0'
+    result = subprocess.run(
+        ["/bin/sh", "-c", script, sys.executable], env=environment, capture_output=True, timeout=30, check=False
+    )
+    transcript = Transcript("n0")
+    transcript.feed(result.stdout)
+    bundle = transcript.bundle("node")
+    assert bundle.complete
+    assert set(bundle.items) == {entry.name for entry in collectors(Root("/"))}
+    refused = {item.error for item in bundle.items.values() if item.outcome is Outcome.ERROR}
+    assert refused == {"could not be started: Too many open files"}
+    assert any(item.outcome is not Outcome.ERROR for item in bundle.items.values())
+
+
 def test_the_root_in_effect_is_in_the_header(host: Path) -> None:
     assert probe(host).root == str(host / "root")
 

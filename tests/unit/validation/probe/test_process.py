@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -38,6 +39,11 @@ def finish(pool: Pool) -> dict[str, dict[str, Any]]:
     return results
 
 
+def descriptors() -> set[str]:
+    """What this process has open; less whatever lists it."""
+    return {path.name for path in Path("/proc/self/fd").iterdir() if path.exists()}
+
+
 def shell(script: str) -> process.Task:
     return command(["sh", "-c", script], PATH)
 
@@ -61,6 +67,44 @@ def test_a_file_without_the_execute_bit_is_not_a_tool(tmp_path: Path) -> None:
 
 def test_a_command_sees_only_the_environment_it_is_given_and_no_input() -> None:
     assert run(shell("env | grep -c LANG; cat"))["stdout"] == "0\n"
+
+
+@pytest.mark.parametrize("call", ["fork", "pipe"])
+def test_a_child_that_the_host_has_no_room_for_is_an_error_of_its_own_and_of_no_other(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    real = getattr(os, call)
+
+    def refuse_the_second() -> Any:
+        calls.append(call)
+        if len(calls) == (2 if call == "fork" else 5):  # three pipes a child: its second pipe
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        return real()
+
+    monkeypatch.setattr(os, call, refuse_the_second)
+    pool = Pool()
+    before = descriptors()
+    for name in ("one", "two", "three"):
+        pool.start(name, shell("echo here"), SENTRY_S, 100)
+    results = finish(pool)
+    assert {name: result["outcome"] for name, result in results.items()} == {"one": "ok", "two": "error", "three": "ok"}
+    assert results["two"]["error"] == "could not be started: Resource temporarily unavailable"
+    assert results["two"].keys() == results["one"].keys()
+    assert descriptors() <= before
+
+
+def test_a_pool_that_is_killed_has_nothing_to_kill_in_a_child_that_has_left() -> None:
+    """Whose pipe an orphan in another session still holds, so that its result is not yet handed back."""
+    pool = Pool()
+    pool.start("one", shell("setsid sleep 2 & exit 0"), SENTRY_S, 100)
+    child = pool.children["one"]
+    end = time.monotonic() + SENTRY_S
+    while child.exited is None:
+        assert time.monotonic() < end
+        child.reap()
+    pool.kill()
+    assert finish(pool).keys() == {"one"}
 
 
 @pytest.mark.parametrize(
