@@ -121,8 +121,11 @@ class Bundle:
             raise ParseError("evidence", 0, f"{path}: {error}") from error
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             raise ParseError("evidence", 0, f"{path}: schema is not {SCHEMA}")
+        entries, notes = manifest.get("items"), manifest.get("notes", [])
+        if not isinstance(entries, list) or not isinstance(notes, list):
+            raise ParseError("evidence", 0, f"{path}: 'items' or 'notes' is not a list")
         items = {}
-        for entry in manifest.get("items", ()):
+        for entry in entries:
             name = str(entry.get("name", "")) if isinstance(entry, dict) else ""
             if not _NAME.fullmatch(name):
                 raise ParseError("evidence", 0, f"{path}: item name {name!r} is not a plain name")
@@ -141,5 +144,5 @@ class Bundle:
             started=str(manifest.get("started", "")),
             probe=str(manifest.get("probe", "")),
             complete=manifest.get("complete") is True,
-            notes=tuple(manifest.get("notes", ())),
+            notes=tuple(map(str, notes)),
         )

@@ -129,6 +129,9 @@ def _read(text: str, kind: Kind) -> tuple[tuple[object, ...], tuple[Finding, ...
         if fault is None:
             remedy = "Capture the whole output again; Kiln does not judge half of one."
             findings.append(_trouble(Verdict.UNKNOWN, f"could not be read whole: {error}", remedy))
+    except Exception as error:  # noqa: BLE001 - what breaks a parser was not read: UNKNOWN, with its cause
+        message = f"could not be read: {type(error).__name__}: {str(error)[:200]}"
+        findings.append(_trouble(Verdict.UNKNOWN, message, "This is a defect of the parser: report it, with the text."))
     else:
         facts += _unfolded(fact)
     inventories = [fact for fact in facts if isinstance(fact, GpuInventory)]

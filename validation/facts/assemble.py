@@ -93,6 +93,8 @@ def _read(rule: Callable[[], T | None], evidence: str) -> T | Gap:
         return error.gap
     except ParseError as error:
         return Gap(f"could not be read: {error}", evidence)
+    except Exception as error:  # noqa: BLE001 - what breaks a parser was not read: a gap, with its cause
+        return Gap(f"could not be read: {type(error).__name__}: {str(error)[:200]}", evidence)
     return Gap("the evidence shows none", evidence) if fact is None else fact
 
 

@@ -33,12 +33,17 @@ _INIT_FAULTS = {
 }
 
 
+def _no_number(word: str) -> object:
+    """NaN and Infinity are no values: every comparison with NaN is false, so no check could fail it."""
+    raise ValueError(f"{word} in place of a number")
+
+
 class Document:
     """The document, checked for its outline: either ``init_error``, or a device for every counted index."""
 
     def __init__(self, text: str) -> None:
         try:
-            data = json.loads(clean(text))
+            data = json.loads(clean(text), parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise ParseError(TOOL, 0, f"not JSON: {error}") from error
         if not isinstance(data, dict):
@@ -54,7 +59,8 @@ class Document:
         if isinstance(count, bool) or not isinstance(count, int) or not isinstance(devices, list):
             raise ParseError(TOOL, 0, "no device_count or no devices")
         indices = [device.get("index") if isinstance(device, dict) else None for device in devices]
-        if indices != list(range(count)):
+        # The number first: it is the host's word, and a list of that length may not fit into memory.
+        if count != len(devices) or indices != list(range(len(devices))):
             raise ParseError(TOOL, 0, f"{count} devices counted, but the list holds the indices {indices}")
         self.devices = devices
 
@@ -282,4 +288,6 @@ def _nvlinks(device: Mapping[str, Any]) -> tuple[NvLink, ...] | Missing:
                 rate_gbps=rate if isinstance(rate, Missing) else rate / 1000.0,
             )
         )
+    if len({link.index for link in links}) != len(links):
+        raise ParseError(TOOL, 0, f"{where} nvlinks: a link is listed twice")
     return tuple(links)

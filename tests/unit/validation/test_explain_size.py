@@ -58,6 +58,7 @@ def test_a_table_of_thousands_of_gpus_is_told_as_any_other() -> None:
         "NVRM: " * 8_000,
         "index" + " " * 50_000 + "name, uuid\n",
         "index, " + "[" * 50_000,
+        "GPU " + "9" * 5_000 + ": NVIDIA H100 (UUID: GPU-0)\n",
     ],
 )
 def test_an_endless_line_is_read_or_refused_in_time(text: str) -> None:

@@ -24,6 +24,7 @@ from validation.facts.host import (
     Topology,
 )
 from validation.facts.missing import Missing
+from validation.facts.nvlink_errors import NvLinkErrors
 from validation.facts.store import FactGapError, Facts
 
 PCI = "/sys/bus/pci/devices"
@@ -91,6 +92,11 @@ def test_an_item_that_was_not_gathered_is_a_gap_for_its_fact() -> None:
 def test_why_a_fact_is_not_there_is_said(topo_text: str, change: dict[str, Any], reason: str) -> None:
     changed = replace(item("topo-m", topo_text, source="topo -m"), **change)
     assert reason in gap_of(assemble(bundle(changed)), Topology)
+
+
+def test_what_breaks_a_parser_was_not_read() -> None:
+    endless = "GPU " + "9" * 5_000 + ": NVIDIA H100 (UUID: GPU-0)\n"  # more digits than Python makes a number of
+    assert "could not be read: ValueError" in gap_of(assemble(bundle(item("nvlink-e", endless))), NvLinkErrors)
 
 
 def test_nvml_is_believed_and_what_it_lacks_comes_from_the_xml(xml_text: str) -> None:

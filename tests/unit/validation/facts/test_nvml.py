@@ -110,3 +110,17 @@ def test_the_peer_matrix_must_hold_every_pair() -> None:
 
 def test_no_gpu_at_all_is_a_fact() -> None:
     assert nvml.parse(document()).gpus == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (document(device(0), device_count=10**12), "1000000000000 devices counted"),
+        (document(device(0, power={"limit_w": float("nan")})), "NaN in place of a number"),
+        (document(device(0, power={"limit_w": float("inf")})), "Infinity in place of a number"),
+        (document(device(0, nvlinks=[{"link": 0, "active": True}] * 18)), "a link is listed twice"),
+    ],
+)
+def test_what_would_fool_a_comparison_is_no_document(text: str, why: str) -> None:
+    with pytest.raises(ParseError, match=why):
+        nvml.parse(text)
