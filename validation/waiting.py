@@ -176,25 +176,27 @@ class Waiting:
             connection.close()  # lost: cloud-init may have rebooted the host
 
     def _connect(self) -> Connection:
-        begun: dict[float, float] = {self._budgets.reachable_s: time.monotonic()}
+        begun = {"reachable": time.monotonic()}  # each budget's own clock, by its name
+        until = begun["reachable"] + self._budgets.reachable_s
         for pause_s in pauses():
-            answer = self._attempt(begun[self._budgets.reachable_s] + self._budgets.reachable_s)
+            answer = self._attempt(until)
             if not isinstance(answer, RemoteError):
                 return answer
             self._see(answer.stage, answer.last_seen)
-            limit_s = self._limit_s(answer.failure)
-            if not self._pause(pause_s, begun.setdefault(limit_s, time.monotonic()) + limit_s):
+            clock, limit_s = self._limit(answer.failure)
+            until = begun.setdefault(clock, time.monotonic()) + limit_s
+            if not self._pause(pause_s, until):
                 raise self._interrupted() if self._cancel.is_set() else answer
         raise AssertionError("pauses never end")
 
-    def _limit_s(self, failure: Failure) -> float:
-        """How long a failure may go on: an unpinned key never mends itself, a daemon that is not up does."""
+    def _limit(self, failure: Failure) -> tuple[str, float]:
+        """Whose clock a failure runs on, and how long: an unpinned key never mends itself, a daemon not yet up does."""
         return {
-            Failure.UNPINNED: 0.0,
-            Failure.INCOMPATIBLE: 0.0,
-            Failure.HOST_KEY: self._budgets.host_key_s,
-            Failure.AUTHENTICATION: self._budgets.authenticated_s,
-        }.get(failure, self._budgets.reachable_s)
+            Failure.UNPINNED: ("never", 0.0),
+            Failure.INCOMPATIBLE: ("never", 0.0),
+            Failure.HOST_KEY: ("host key", self._budgets.host_key_s),
+            Failure.AUTHENTICATION: ("authenticated", self._budgets.authenticated_s),
+        }.get(failure, ("reachable", self._budgets.reachable_s))
 
     def _attempt(self, until: float) -> Connection | RemoteError:
         left_s = max(ATTEMPT_MIN_S, min(ATTEMPT_S, min(until, self._deadline) - time.monotonic()))

@@ -6,6 +6,8 @@ import contextlib
 import itertools
 import threading
 import time
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -94,6 +96,49 @@ def test_a_key_that_stays_wrong_ends_within_its_own_budget(scripted_host: Any, s
     assert isinstance(error, RemoteError)
     assert error.failure is Failure.HOST_KEY
     assert error.stage == "authenticated"
+
+
+@dataclass
+class SlowRemote:
+    """Refuses each attempt after ten seconds of a clock of its own: with ``first`` for a while, with ``then`` after."""
+
+    first: Failure
+    then: Failure
+    attempts: int  # with ``first``
+    now: float = field(default_factory=time.monotonic)
+    allowed: list[float] = field(default_factory=list)
+
+    def knock(self, endpoint: Endpoint, timeout_s: float) -> Any:
+        self.allowed.append(timeout_s)
+        self.now += 10.0
+        failure = self.first if len(self.allowed) <= self.attempts else self.then
+        raise RemoteError(endpoint.name, failure, failure.value)
+
+
+@pytest.mark.parametrize(
+    ("then", "equal"),
+    [
+        (Failure.AUTHENTICATION, Budgets(reachable_s=100.0, authenticated_s=100.0)),
+        (Failure.HOST_KEY, Budgets(reachable_s=100.0, host_key_s=100.0)),
+    ],
+)
+def test_stages_with_equal_budgets_have_a_clock_each(
+    then: Failure, equal: Budgets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine attempts use up 90 s of being reached; what follows has 100 s of its own, and whole attempts."""
+    remote = SlowRemote(Failure.REFUSED, then, attempts=9)
+    monkeypatch.setattr("validation.waiting.time", SimpleNamespace(monotonic=lambda: remote.now))
+    error = failure(remote, budgets=equal, deadline_s=1000.0)
+    assert error.stage == "authenticated"
+    assert len(remote.allowed) == 9 + 11  # its first attempt starts the clock
+    assert remote.allowed[10:19] == [15.0] * 9
+
+
+def test_one_stage_has_one_clock_whatever_fails_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    remote = SlowRemote(Failure.REFUSED, Failure.TIMED_OUT, attempts=5)
+    monkeypatch.setattr("validation.waiting.time", SimpleNamespace(monotonic=lambda: remote.now))
+    failure(remote, budgets=Budgets(reachable_s=100.0), deadline_s=1000.0)
+    assert len(remote.allowed) == 10
 
 
 @pytest.mark.parametrize("kind", [Failure.UNPINNED, Failure.INCOMPATIBLE])
