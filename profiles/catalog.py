@@ -70,6 +70,10 @@ class Catalog:
         source = yamlfile.read(self._folder / "software" / f"{name}.yaml")
         profile = _validate(SoftwareProfile, source.data, source)
         _require_name(source, "name", profile.name, name)
+        if not profile.pins:
+            raise ProfileError(
+                f"software profile {source.path.name} pins nothing", remedy=f"Use {UNPINNED.name} for that."
+            )
         return profile
 
     def nearest(self, instance_type: str) -> tuple[str, ...]:

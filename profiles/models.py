@@ -160,6 +160,19 @@ class InstanceProfile(Model):
             raise ValueError(f"values name sources that the file does not list: {', '.join(missing)}")
         return self
 
+    @model_validator(mode="after")
+    def _can_be_judged(self) -> InstanceProfile:
+        """A profile that nothing could fail is none: no GPU, no name, any size of memory, a map of other GPUs."""
+        gpu, pairs, nodes = self.gpu, self.links.pairs, self.numa.gpu_nodes
+        count = gpu.count.value
+        if count < 1 or not gpu.names.value or gpu.memory_mib.floor <= 0:
+            raise ValueError("gpu: needs a count of 1 or more, a name, and a floor of memory above 0")
+        if pairs and not isinstance(pairs.value, str) and [len(row) for row in pairs.value] != [count] * count:
+            raise ValueError(f"links.pairs: not a matrix of {count} by {count} GPUs")
+        if nodes and not isinstance(nodes.value, str) and len(nodes.value) != count:
+            raise ValueError(f"numa.gpu_nodes: {len(nodes.value)} nodes for {count} GPUs")
+        return self
+
 
 def _source_keys(model: BaseModel) -> list[str]:
     keys: list[str] = []
@@ -187,6 +200,21 @@ class SoftwareProfile(Model):
     kernel: str | None = None
     source: str = ""
     date: dt.date | None = None
+
+    @model_validator(mode="after")
+    def _no_empty_pin(self) -> SoftwareProfile:
+        empty = [name for name in PINS if getattr(self, name) == ""]
+        if empty:
+            raise ValueError(f"an empty pin pins nothing: leave out {', '.join(empty)}")
+        return self
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """The names of what is pinned."""
+        return tuple(name for name in PINS if getattr(self, name))
+
+
+PINS = tuple(name for name in SoftwareProfile.model_fields if name not in ("name", "source", "date"))
 
 
 class KnownBad(Model):

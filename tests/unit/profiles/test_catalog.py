@@ -199,3 +199,26 @@ def test_every_value_of_a_profile_names_a_dated_source() -> None:
 def _models(model: BaseModel) -> list[BaseModel]:
     children = [value for value in vars(model).values() if isinstance(value, BaseModel)]
     return [model, *(found for child in children for found in _models(child))]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("\n  count: {value: 8, source: ec2}", "\n  count: {value: 0, source: ec2}", "a count of 1 or more"),
+        ("\n  count: {value: 8, source: ec2}", "\n  count: {value: 4, source: ec2}", "8 nodes for 4 GPUs"),
+    ],
+)
+def test_a_profile_that_nothing_could_fail_is_refused(folder: Path, old: str, new: str, why: str) -> None:
+    edit(folder / "aws/p5.48xlarge.yaml", old, new)
+    with pytest.raises(ProfileError, match=why):
+        Catalog(folder).load("p5.48xlarge")
+
+
+def test_a_software_profile_that_pins_nothing_is_refused(folder: Path) -> None:
+    path = folder / "software/dlami-base-2026-01.yaml"
+    path.write_text("name: dlami-base-2026-01\n")
+    with pytest.raises(ProfileError, match="pins nothing"):
+        Catalog(folder).software("dlami-base-2026-01")
+    path.write_text('name: dlami-base-2026-01\ndriver: ""\n')
+    with pytest.raises(ProfileError, match="an empty pin pins nothing: leave out driver"):
+        Catalog(folder).software("dlami-base-2026-01")
