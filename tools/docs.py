@@ -54,6 +54,7 @@ def checks_page() -> str:
 def _check(check: Check) -> Iterator[str]:
     facts = ", ".join(kind.__name__ for kind in check.requires) or "none"
     profile = "needs a profile" if check.needs_profile else "judged without a profile too"
+    profile += "; no profile excuses its FAIL" if check.safety else ""
     yield f"{check.title}. {(inspect.getdoc(check) or '').splitlines()[0]}"
     yield ""
     yield f"- Why: {check.why}"
