@@ -176,7 +176,7 @@ def _digest() -> str:
     folder = Path(__file__).resolve().parent
     files = [
         Path(__file__),
-        *(folder / name for name in ("verdict.py", "evidence.py", "units.py")),
+        *(folder / name for name in ("verdict.py", "evidence.py", "units.py", "host_findings.py")),
         *sorted((folder / "facts").glob("*")),
         *sorted((folder / "checks").glob("*")),
         *sorted(Path(profiles.__file__).parent.glob("*.csv")),

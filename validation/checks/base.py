@@ -14,6 +14,15 @@ from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
+_LOOK_AGAIN = "Find out why this could not be looked at, and validate again."
+# What to do about a value that is not there. A fault has the remedy of its check.
+_REMEDIES = {
+    Reason.NOT_APPLICABLE: "The driver says that this GPU has no such thing: look whether instance type, profile and "
+    "driver version are the right ones.",
+    Reason.COULD_NOT_LOOK: "Make it readable, as root and with a driver that answers, and validate again.",
+    Reason.ABSENT: "No tool that ran prints it: look at the driver's version and at the evidence, and validate again.",
+}
+
 
 class Check(abc.ABC):
     """A check.
@@ -49,8 +58,12 @@ class Check(abc.ABC):
         remedy: str = "",
         evidence: str = "",
     ) -> Finding:
-        """A finding of this check; remedy and fault class are the check's own unless given, and only on trouble."""
+        """A finding of this check; remedy and fault class are the check's own unless given, and only on trouble.
+
+        What was not seen accuses nobody: the remedy of an UNKNOWN is to look again, unless a better one is given.
+        """
         trouble = verdict in (Verdict.WARN, Verdict.UNKNOWN, Verdict.FAIL)
+        own = _LOOK_AGAIN if verdict is Verdict.UNKNOWN else self.remedy
         fault = (fault_class or self.fault_class) if verdict is Verdict.FAIL else fault_class
         return Finding(
             check=self.id,
@@ -60,7 +73,7 @@ class Check(abc.ABC):
             measured=measured,
             expected=expected,
             source=source,
-            remedy=(remedy or self.remedy) if trouble else "",
+            remedy=(remedy or own) if trouble else "",
             fault_class=fault,
             evidence=evidence,
         )
@@ -68,7 +81,8 @@ class Check(abc.ABC):
     def missing(self, subject: str, what: str, value: Missing, *, expected: str = "") -> Finding:
         """The finding for a value that is not there: a fault the driver reports is FAIL, everything else UNKNOWN."""
         verdict = Verdict.FAIL if value.reason is Reason.FAULT else Verdict.UNKNOWN
-        return self.finding(verdict, subject, f"{what}: {value}", measured=str(value), expected=expected)
+        remedy = _REMEDIES.get(value.reason, "")
+        return self.finding(verdict, subject, f"{what}: {value}", measured=str(value), expected=expected, remedy=remedy)
 
     def unspecified(self, subject: str, what: str, expected: Expectation) -> Finding:
         """UNKNOWN: the profile gives no value to judge against, because no source does."""

@@ -27,7 +27,8 @@ class EvidenceRoot(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         root = facts.need(HostInfo).root
-        below = expected.root != "/" and PurePosixPath(root).is_relative_to(expected.root)
+        path = PurePosixPath(root)
+        below = expected.root != "/" and path.is_relative_to(expected.root) and ".." not in path.parts
         if root == expected.root or below:
             yield self.finding(Verdict.PASS, "host", f"evidence was read below {root}", measured=root)
         else:

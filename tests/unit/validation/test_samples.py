@@ -91,6 +91,7 @@ def test_an_nvlink_bridge_missing_at_boot_fails_with_a_reboot_where_the_profile_
             "instance_type": "nc80adis",
             "gpu": good.gpu.model_copy(update={"count": Expected[int](value=2, source="links")}),
             "links": good.links.model_copy(update={"pairs": Expected[str](value="NV12", source="links")}),
+            "numa": good.numa.model_copy(update={"gpu_nodes": None}),
         }
     )
     explanation = explain(read(samples, "topo-m__azure_nc80adis_nvlink_missing_on_boot.txt"), profile=pair)

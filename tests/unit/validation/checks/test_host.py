@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,6 +29,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         "g5.xlarge",
         lambda h: h.put(ELSEWHERE).expecting(root="/srv/tree"),
         ["PASS host: evidence was read below /srv/tree"],
+    ),
+    (
+        EvidenceRoot,
+        "g5.xlarge",
+        lambda h: h.put(replace(ELSEWHERE, root="/srv/../etc")).expecting(root="/srv"),
+        ["FAIL host: evidence was read below /srv/../etc, not below /srv"],
     ),
     (
         EvidenceRoot,

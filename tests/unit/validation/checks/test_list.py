@@ -14,7 +14,8 @@ from validation import checks as package
 from validation.checks import CHECKS
 from validation.checks.base import Check
 from validation.checks.tools import TOOL_CHECKS
-from validation.verdict import FaultClass
+from validation.facts.missing import Missing, Reason
+from validation.verdict import FaultClass, Verdict
 
 FOLDER = Path(package.__file__).parent
 
@@ -81,3 +82,23 @@ def test_a_profile_makes_only_existing_checks_advisory_and_gives_its_reason() ->
         assert profile is not None
         assert set(profile.advisory) <= known, name
         assert all(len(reason) > 10 for reason in profile.advisory.values()), name
+
+
+def test_no_shipped_profile_excuses_a_check_of_safety_but_where_the_board_is_hidden() -> None:
+    safety = {check.id for check in CHECKS if check.safety}
+    assert {"gpu.count", "gpu.lost", "kernel.xid", "ecc.uncorrected", "burnin.gemm", "burnin.copy"} <= safety
+    for name in catalog.types():
+        profile = catalog.load(name)
+        assert profile is not None
+        virtual = profile.gpu.board.endswith("Q")
+        allowed = {"fabric.state"} if not virtual else safety - {"gpu.count", "gpu.lost", "kernel.xid", "burnin.gemm"}
+        assert set(profile.advisory) & safety <= allowed, name
+
+
+def test_what_could_not_be_seen_is_no_reason_to_replace_a_host() -> None:
+    for check in CHECKS:
+        unknown = check.finding(Verdict.UNKNOWN, "host", "said")
+        assert "validate again" in unknown.remedy
+        for reason in (Reason.NOT_APPLICABLE, Reason.COULD_NOT_LOOK, Reason.ABSENT):
+            assert check.missing("GPU0", "value", Missing(reason)).remedy != check.remedy
+        assert check.missing("GPU0", "value", Missing(Reason.FAULT)).remedy == check.remedy
