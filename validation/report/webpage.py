@@ -31,8 +31,18 @@ def render(report: StackReport) -> str:
         counts=summary.counts,
         effective=summary.effective,
         severity=summary.SEVERITY,
+        within=_within,
         line=line,
     )
+
+
+def _within(entry: summary.Entry) -> str:
+    """The subject as it reads below its host's name: ``GPU3/link7``, or ``host`` for the host itself."""
+    subject = line(entry.finding.subject)
+    host = line(entry.host.host) if entry.host else ""
+    if host and subject == host:
+        return "host"
+    return subject[len(host) + 1 :] if host and subject.startswith(f"{host}/") else subject
 
 
 def _shown(value: object) -> object:

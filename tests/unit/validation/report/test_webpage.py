@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 from validation.report import webpage
 from validation.report.model import StackReport
+from validation.verdict import Verdict
 
 
 class Page(HTMLParser):
@@ -54,6 +56,38 @@ def test_a_failing_finding_shows_measured_expected_source_and_remedy(faulty: Sta
         "measured 17 expected 18 says profile p5.48xlarge (golden, 2026-03-20) "
         "remedy Reboot once; if it repeats, replace the host. evidence nvml"
     ) in text
+
+
+def test_below_a_hosts_name_its_subjects_are_named_without_it(faulty: StackReport, unlike: StackReport) -> None:
+    text = Page(webpage.render(faulty)).text
+    assert "PASS nvlink.links_active GPU0 18 of 18 NVLinks active" in text
+    assert "FAIL nvlink.links_active GPU3/link7 17 of 18" in text
+    assert "PASS gpu.count host 8 GPUs" in text
+    assert "WARN (advisory FAIL) gpu.throttle GPU1 power brake" in text
+    assert "FAIL stack.driver stack the hosts have 2 versions" in Page(webpage.render(unlike)).text
+
+
+def test_a_subject_of_a_host_with_a_longer_name_keeps_it(faulty: StackReport) -> None:
+    """``gpu-1`` is not the host of ``gpu-10/GPU0``."""
+    host = faulty.hosts[0]
+    stray = replace(host.findings[1], subject="gpu-10/GPU0")
+    text = Page(webpage.render(replace(faulty, hosts=(replace(host, findings=(stray,)),)))).text
+    assert "PASS nvlink.links_active gpu-10/GPU0 18 of 18" in text
+
+
+def test_the_colour_of_the_verdict_is_that_of_the_gate(
+    good: StackReport, faulty: StackReport, unreached: StackReport, empty: StackReport
+) -> None:
+    """Only an open gate is green; one that warns and is open is."""
+    warned = replace(good, verdict=Verdict.WARN)
+    pages = [webpage.render(report) for report in (good, warned, faulty, unreached, empty)]
+    assert [text.split('<header class="')[1].split('"')[0] for text in pages] == [
+        "PASS",
+        "PASS",
+        "FAIL",
+        "UNKNOWN",
+        "UNKNOWN",
+    ]
 
 
 def test_every_finding_is_listed(faulty: StackReport) -> None:
