@@ -102,6 +102,11 @@ def test_a_good_stack_shows_no_trouble(good: StackReport) -> None:
     assert "do not use" not in text
 
 
+def test_a_host_that_was_not_reached_is_not_called_bad(unreached: StackReport, faulty: StackReport) -> None:
+    assert "Not every host is known to be good: do not use them" in Page(webpage.render(unreached)).text
+    assert "Not every host is good: do not use them" in Page(webpage.render(faulty)).text
+
+
 def test_a_stack_without_hosts_is_closed(empty: StackReport) -> None:
     assert "no host was judged" in Page(webpage.render(empty)).text
 
