@@ -6,20 +6,22 @@ around the gate (a killed run, a refresh, an instance replaced with ``--target``
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from profiles.errors import ParseError
+from validation.report import document
 from validation.report.model import StackReport
-from validation.verdict import Verdict
+from validation.verdict import Verdict, combine_hosts
 
 GATE = "kiln:index:HealthGate"
 INSTANCES = frozenset({"aws:ec2/instance:Instance", "alicloud:ecs/instance:Instance"})
 _QUIET = frozenset({"same", "read"})
+_OPEN = frozenset(verdict.value for verdict in Verdict if verdict.opens_gate)
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,40 @@ def assess(export: Mapping[str, Any], history: Sequence[Mapping[str, Any]] = (),
     root = _outputs(_first(resources, "pulumi:pulumi:Stack"))
     gates = [resource for resource in resources if resource.get("type") == GATE and not resource.get("delete")]
     reports = [_report(gate) for gate in gates]
-    report = reports[0] if len(reports) == 1 else None
+    report = _together(reports)
     reasons = [
         *_interrupted(deployment, locked=locked),
         *_last_run(history),
         *_not_judged(root, resources, gates),
     ]
-    verdict = _worst(gates)
+    verdict = _worst(gates, reports)
     if verdict.opens_gate and reasons:
         verdict = Verdict.UNKNOWN
     return Status(verdict, tuple(reasons), report, _judged_at(gates, reports), tuple(_leftovers(resources, gates)))
+
+
+def recorded(export: Mapping[str, Any]) -> StackReport | None:
+    """What all gates of a stack recorded last, as one report; None where there is no gate, or one cannot be read."""
+    resources = (export.get("deployment") or {}).get("resources") or ()
+    gates = [item for item in resources if isinstance(item, dict) and item.get("type") == GATE]
+    return _together([_report(gate) for gate in gates if not gate.get("delete")])
+
+
+def _together(reports: Sequence[StackReport | None]) -> StackReport | None:
+    """The reports as one: as bad as the worst, as old as the oldest."""
+    known = [report for report in reports if report is not None]
+    if not known or len(known) < len(reports):
+        return None
+    if len(known) == 1:
+        return known[0]
+    return replace(
+        known[0],
+        verdict=combine_hosts(report.verdict for report in known),
+        hosts=tuple(host for report in known for host in report.hosts),
+        findings=tuple(finding for report in known for finding in report.findings),
+        started=min(report.started for report in known),
+        duration_s=max(report.duration_s for report in known),
+    )
 
 
 def _interrupted(deployment: Mapping[str, Any], *, locked: bool) -> list[str]:
@@ -104,7 +130,11 @@ def _not_judged(
         return ["the stack has no gate, or it has not run yet"]
     found = []
     if root.get("healthy") is not True:
-        found.append(_first_line(root.get("gate")) or "the last run did not conclude that the stack is healthy")
+        # Of a run that did not conclude, the words may be those of the one before, which are no reason.
+        words = "" if root.get("verdict") in _OPEN else _first_line(root.get("gate"))
+        found.append(words or "the last run did not conclude that the stack is healthy")
+    if any(_report(gate) is None for gate in gates):
+        found.append("the gate's report cannot be read; run pulumi up")
     judged = {name for gate in gates for name in _outputs(gate).get("judged") or ()}
     strangers = sorted(
         str(resource.get("id"))
@@ -115,14 +145,17 @@ def _not_judged(
         found.append(f"not judged: {', '.join(strangers)}; run pulumi up")
     present = {str(resource.get("id")) for resource in resources if resource.get("type") in INSTANCES}
     missing = sorted(name for name in judged if name.startswith("i-") and name not in present)
-    if missing:
+    if present and missing:  # a stack without instances judges those of somebody else
         found.append(f"judged, but no longer there: {', '.join(missing)}; run pulumi up")
     return found
 
 
-def _worst(gates: Sequence[Mapping[str, Any]]) -> Verdict:
-    """The worst verdict of the gates; UNKNOWN for one that has none, and where ``healthy`` does not agree with it."""
-    seen = set()
+def _worst(gates: Sequence[Mapping[str, Any]], reports: Sequence[StackReport | None]) -> Verdict:
+    """The worst verdict of the gates and of their reports.
+
+    UNKNOWN for a gate that has none, or no report, and where ``healthy`` does not agree with it.
+    """
+    seen = {Verdict.UNKNOWN if report is None else report.verdict for report in reports}
     for gate in gates:
         outputs = _outputs(gate)
         try:
@@ -130,8 +163,7 @@ def _worst(gates: Sequence[Mapping[str, Any]]) -> Verdict:
         except ValueError:
             verdict = Verdict.UNKNOWN
         seen.add(Verdict.UNKNOWN if verdict.opens_gate and outputs.get("healthy") is not True else verdict)
-    order = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.WARN, Verdict.PASS)
-    return next((verdict for verdict in order if verdict in seen), Verdict.UNKNOWN)
+    return combine_hosts(seen)
 
 
 def _leftovers(resources: Sequence[Mapping[str, Any]], gates: Sequence[Mapping[str, Any]]) -> list[Leftover]:
@@ -155,10 +187,11 @@ def _outputs(resource: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _report(gate: Mapping[str, Any]) -> StackReport | None:
-    """The report that a gate keeps; None where it cannot be read."""
+    """The report that a gate keeps; None where it cannot be read, or says better than its own findings."""
+    text = _outputs(gate).get("report")
     try:
-        return StackReport.from_dict(json.loads(_outputs(gate)["report"]))
-    except (KeyError, TypeError, ValueError):
+        return document.read(text) if isinstance(text, str) else None
+    except ParseError:
         return None
 
 

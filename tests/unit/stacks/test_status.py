@@ -107,7 +107,14 @@ AGAINST: list[tuple[str, dict[str, Any], list[dict[str, Any]], bool, Verdict, st
         Verdict.UNKNOWN,
         "not judged: i-2; run pulumi up",
     ),
-    ("gone", export(gate()), [UPDATE], False, Verdict.UNKNOWN, "judged, but no longer there: i-1; run pulumi up"),
+    (
+        "gone",
+        export(gate(judged=("i-1", "i-2")), instance("i-2")),
+        [UPDATE],
+        False,
+        Verdict.UNKNOWN,
+        "judged, but no longer there: i-1; run pulumi up",
+    ),
     (
         "failed host",
         export(gate(Verdict.FAIL), instance(), healthy=False, gate="FAIL: 0 of 1"),
@@ -166,3 +173,38 @@ def test_a_lock_file_locks_its_stack_only(tmp_path: Path) -> None:
     assert status.is_locked(environment, "kiln", "dev")
     assert not status.is_locked(environment, "kiln", "other")
     assert not status.is_locked({"PULUMI_BACKEND_URL": "s3://bucket"}, "kiln", "dev")
+
+
+def test_the_words_of_an_earlier_run_are_no_reason() -> None:
+    found = status.assess(export(gate(), instance(), healthy=False, verdict="PASS", gate="PASS: 1 of 1"), [UPDATE])
+    assert found.reasons == ("the last run did not conclude that the stack is healthy",)
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", report(Verdict.FAIL).replace('"FAIL"', '"PASS"', 1)])
+def test_a_gate_whose_report_cannot_be_read_or_flatters_is_not_healthy(text: str | None) -> None:
+    found = status.assess(export(gate(report=text), instance()), [UPDATE])
+    assert not found.healthy
+    assert found.verdict is Verdict.UNKNOWN
+    assert "the gate's report cannot be read; run pulumi up" in found.reasons
+
+
+def test_a_gate_that_says_better_than_its_report_is_as_bad_as_that() -> None:
+    found = status.assess(export(gate(report=report(Verdict.FAIL)), instance()), [UPDATE])
+    assert found.verdict is Verdict.FAIL
+
+
+def test_hosts_that_another_stack_made_need_no_instance_in_this_one() -> None:
+    assert status.assess(export(gate()), [UPDATE]).healthy
+
+
+def test_two_gates_are_one_report_as_bad_as_the_worse() -> None:
+    both = export(gate(), gate(Verdict.FAIL, ("i-2",)), instance(), instance("i-2"))
+    found = status.recorded(both)
+    assert found is not None
+    assert (found.verdict, len(found.hosts)) == (Verdict.FAIL, 2)
+    assert status.assess(both, [UPDATE]).report == found
+
+
+def test_nothing_is_recorded_without_a_gate_or_where_one_cannot_be_read() -> None:
+    assert status.recorded(export(instance())) is None
+    assert status.recorded(export(gate(), gate(report=None))) is None
