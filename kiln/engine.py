@@ -20,6 +20,14 @@ from profiles.errors import CloudError, ConfigError, KilnError
 Event = Mapping[str, Any]
 POLL_S = 0.1
 UNHANDLED = "an unhandled error occurred: program exited with non-zero exit code"
+# What the engine adds to an error that says why; no cause by itself.
+_REMARKS = (
+    UNHANDLED,
+    "update failed",
+    "destroy failed",
+    "Resource monitor has terminated",
+    "resource monitor shut down",
+)
 
 # What the engine (pulumi 3.274.1) says, and the way out; tests/system/test_cli.py asks the real one.
 _CAUSES: tuple[tuple[str, type[KilnError], str, str], ...] = (
@@ -66,6 +74,30 @@ _CAUSES: tuple[tuple[str, type[KilnError], str, str], ...] = (
         "wait for the other update; if none runs, `pulumi cancel` removes the lock",
     ),
     (
+        r"organization name must be|invalid stack name|stack names? (may|cannot|must)",
+        ConfigError,
+        "'{stack}' cannot be a stack's name: {text}",
+        "`pulumi stack ls` lists the stacks",
+    ),
+    (
+        r"yaml: |invalid YAML file|could not unmarshal",
+        ConfigError,
+        "the configuration of stack '{stack}' cannot be read: {text}",
+        "correct Pulumi.{stack}.yaml in {directory}",
+    ),
+    (
+        r"^the stack's configuration is wrong",
+        ConfigError,
+        "{text}",
+        "",
+    ),
+    (
+        r"^\S+ resource '[^']*'(:| has a problem:)",
+        ConfigError,
+        "{text}",
+        "correct it in the program",
+    ),
+    (
         r"missing required configuration|Stack .* is missing configuration|not of type|validating stack config",
         ConfigError,
         "the configuration of stack '{stack}' is wrong: {text}",
@@ -87,7 +119,7 @@ class Run:
     def messages(self) -> list[str]:
         """The errors as texts; the engine's own remark that the program failed only where there is nothing else."""
         found = [text for texts in self.errors.values() for text in texts]
-        told = [text for text in found if not text.startswith(UNHANDLED)]
+        told = [text for text in found if not text.startswith(_REMARKS)]
         printed = next((_last_error(text) for text in (self.stderr, self.stdout) if text.strip()), "nothing")
         return told or found or [f"it ended with status {self.code} and said {printed}"]
 
@@ -142,12 +174,27 @@ class Engine:
         return run
 
     def explain(self, stack: str, text: str) -> KilnError:
-        """The error that an engine's text stands for."""
+        """The error that the text of a call stands for."""
+        return self._cause(stack, text, _last_error(text)) or CloudError(
+            f"the Pulumi engine failed: {_last_error(text)}"
+        )
+
+    def failure(self, stack: str, run: Run) -> KilnError:
+        """Why a run failed, with all that it said."""
+        if not run.errors:
+            return self.explain(stack, run.stderr or run.stdout)
+        messages = run.messages()
+        known = (self._cause(stack, text, text) for text in messages)
+        return next((error for error in known if error), None) or CloudError(
+            "the Pulumi engine failed:\n  - " + "\n  - ".join(messages)
+        )
+
+    def _cause(self, stack: str, text: str, shown: str) -> KilnError | None:
+        values = {"stack": stack, "directory": self.directory, "text": shown}
         for pattern, kind, message, remedy in _CAUSES:
             if re.search(pattern, text):
-                values = {"stack": stack, "directory": self.directory, "text": _last_error(text)}
                 return kind(message.format(**values), remedy=remedy.format(**values))
-        return CloudError(f"the Pulumi engine failed: {_last_error(text)}")
+        return None
 
     def call(self, stack: str, *arguments: str) -> str:
         """What ``pulumi ARGUMENTS --stack STACK`` prints. Raises KilnError as the engine's error says."""
@@ -177,10 +224,13 @@ class Engine:
 
 
 def _last_error(text: str) -> str:
-    """The last ``error:`` line of an engine's stderr, else its last line."""
+    """The last ``error:`` line of an engine's stderr, with what follows a colon at its end; else its last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line.removeprefix("error:").strip() for line in lines if line.startswith("error:")]
-    return (errors or lines or ["it said nothing"])[-1]
+    errors = [index for index, line in enumerate(lines) if line.startswith("error:")]
+    if not errors:
+        return (lines or ["it said nothing"])[-1]
+    said = lines[errors[-1]].removeprefix("error:").strip()
+    return " ".join([said, *lines[errors[-1] + 1 :]]) if said.endswith(":") else said
 
 
 def _follow(log: Path, run: Run, on_event: Callable[[Event], None], ended: threading.Event) -> None:

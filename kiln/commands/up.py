@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from kiln.progress import progress
 from kiln.project import is_own, open_engine, read_plan
 from profiles.errors import KilnError, LookError
 from stacks.gate import MODE_VARIABLE, RECORD
-from validation.report import document
+from stacks.status import recorded
 from validation.report.model import StackReport
 from validation.report.text import plain
 from validation.verdict import Verdict
@@ -48,9 +49,10 @@ def command(stack: str, cwd: Path, **options: Any) -> int:
     if run.interrupted:
         click.echo(f"kiln: interrupted; `kiln status {stack}` says where the stack stands", err=True)
         return EXIT_INTERRUPTED
-    result = read_result(engine.outputs(stack), run, started)
+    export = json.loads(engine.call(stack, "stack", "export"))
+    result = read_result(engine.outputs(stack), recorded(export), run, started)
     if result.report is None:
-        raise _failure(engine, stack, run, result)
+        raise _failure(engine, stack, run)
     code = outputs.deliver(replace(result.report, title=result.report.title or stack))
     for text in result.reasons:
         click.echo(f"kiln: {plain(text)}", err=True)
@@ -65,16 +67,17 @@ class Result:
     reasons: tuple[str, ...] = ()
 
 
-def read_result(outputs: Mapping[str, Any], run: Run, started: dt.datetime) -> Result:
-    """The report of this run from the stack's outputs; never better than the engine's exit and ``healthy`` together."""
-    text = outputs.get("report")
-    if not isinstance(text, str) or not text:
-        return Result(None, ("the stack has no output `report`: its program does not conclude a HealthGate",))
-    report = document.read(text)
-    if run.code and not _is_fresh(report, started):
+def read_result(outputs: Mapping[str, Any], report: StackReport | None, run: Run, started: dt.datetime) -> Result:
+    """What a run came to: never better than the engine's exit, the output ``healthy`` and the gates' ``report``.
+
+    The report is what the gates recorded, not the stack's output: a run that fails ends before the outputs are known.
+    """
+    if report is None or (run.code and not _is_fresh(report, started)):
         return Result(None)
     reasons = [f"the engine failed: {message}" for message in run.messages()] if run.code else []
-    if outputs.get("healthy") is not True and report.healthy:
+    if report.healthy and "healthy" not in outputs:
+        reasons.append("the program does not conclude its gate; examples/own-program shows one that does")
+    elif report.healthy and outputs.get("healthy") is not True:
         reasons.append(f"gate: {outputs.get('gate') or 'the stack output healthy is not true'}")
     if reasons and report.healthy:
         report = replace(report, verdict=Verdict.UNKNOWN)
@@ -89,9 +92,8 @@ def _is_fresh(report: StackReport, started: dt.datetime) -> bool:
     return judged.tzinfo is not None and judged >= started.replace(microsecond=0)
 
 
-def _failure(engine: Engine, stack: str, run: Run, result: Result) -> KilnError:
+def _failure(engine: Engine, stack: str, run: Run) -> KilnError:
     if run.code == 0:
-        return LookError(result.reasons[0], remedy="examples/own-program shows a program with a gate")
-    if not run.errors:
-        return engine.explain(stack, run.stderr or run.stdout)
-    return engine.explain(stack, "error: " + "\nerror: ".join(run.messages()))
+        text = "the stack has no HealthGate, or what it recorded cannot be read"
+        return LookError(text, remedy="examples/own-program shows a program with a gate")
+    return engine.failure(stack, run)

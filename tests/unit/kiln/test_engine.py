@@ -29,6 +29,13 @@ def engine(folder: Path, script: str) -> Engine:
         ("error: PULUMI_ACCESS_TOKEN must be set for login", ConfigError, "not logged in"),
         ('error: unable to open state directory "file:///x": no', ConfigError, "the state backend cannot be opened"),
         ("error: the stack is currently locked by 1 lock(s).", CloudError, "stack 'dev' is locked"),
+        ("error: organization name must be 'organization'", ConfigError, "'dev' cannot be a stack's name"),
+        (
+            "error: yaml: unmarshal errors:\n  line 9: key defined",
+            ConfigError,
+            "cannot be read: yaml: unmarshal errors: line 9",
+        ),
+        ("error: invalid YAML file: could not unmarshal map: NaN", ConfigError, "correct Pulumi.dev.yaml in /p"),
         ("warning: x\nerror: something new\n", CloudError, "the Pulumi engine failed: something new"),
         ("", CloudError, "the Pulumi engine failed: it said nothing"),
     ],
@@ -37,6 +44,30 @@ def test_an_engine_s_error_becomes_one_message(text: str, kind: type[KilnError],
     error = Engine(Path("pulumi"), Path("/p"), {}).explain("dev", text)
     assert type(error) is kind
     assert message in str(error)
+
+
+WRONG = "the stack's configuration is wrong; nothing was changed\n  - count: found 0; expected 1 or more"
+REFUSED = "kiln:index:HealthGate resource 'gate': property hosts value {[]} has a problem: found none"
+
+
+@pytest.mark.parametrize(
+    ("messages", "kind", "said"),
+    [
+        ([WRONG], ConfigError, "count: found 0"),
+        ([REFUSED, "Resource monitor has terminated, shutting down"], ConfigError, "found none"),
+        (["creating urn: no capacity", "update failed"], CloudError, "no capacity"),
+        (["creating a: no capacity", "creating b: no quota"], CloudError, "no quota"),
+        (["update failed"], CloudError, "update failed"),
+    ],
+)
+def test_a_failed_run_is_told_with_its_cause_and_not_with_the_engine_s_remarks(
+    messages: list[str], kind: type[KilnError], said: str
+) -> None:
+    error = Engine(Path("pulumi"), Path("/p"), {}).failure("dev", Run(code=255, errors={"u": messages}))
+    assert type(error) is kind
+    assert said in str(error)
+    assert "terminated" not in str(error)
+    assert messages[0].splitlines()[-1] in str(error)
 
 
 def test_outputs_are_the_object_the_engine_prints(tmp_path: Path) -> None:
