@@ -70,16 +70,17 @@ class CudaDriver(Check):
         elif not is_version(version) or not is_version(versions[place]):
             yield self.finding(Verdict.UNKNOWN, "host", f"driver {version!r}, CUDA {versions[place]!r}: not comparable")
         else:
-            yield self._judged(version, versions[place])
+            yield self._judged(version, versions[place], pinned=expected.software.cuda is not None)
 
-    def _judged(self, driver: str, cuda: str) -> Finding:
+    def _judged(self, driver: str, cuda: str, *, pinned: bool) -> Finding:
         major, minor = [*cuda.split("."), "0"][:2]
         family, toolkit = _of("cuda-family", major), _of("cuda-toolkit", f"{major}.{minor}")
         if family is None:
             return self.finding(Verdict.WARN, "host", f"CUDA {cuda} is not in the table", measured=cuda)
         if not at_least(driver, family.version_min):
+            # A toolkit nobody asked for may lie there unused, or run by its forward compatibility package.
             return self.finding(
-                Verdict.FAIL,
+                Verdict.FAIL if pinned else Verdict.WARN,
                 "host",
                 f"driver {driver} cannot run CUDA {cuda}",
                 measured=driver,

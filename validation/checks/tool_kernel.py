@@ -96,9 +96,11 @@ _MEANINGS: dict[str, tuple[Verdict, FaultClass | None, str, str]] = {
     "soft-lockup": (
         Verdict.FAIL,
         FaultClass.REBOOT_ONCE,
-        "a CPU or a task was stuck",
+        "a CPU was stuck",
         "Reboot once; if it repeats, replace the host.",
     ),
+    # A host of terabytes may log one at boot; a driver or a disk that hangs shows in the checks that ask it.
+    "hung-task": (Verdict.WARN, None, "a task waited for minutes", "Look at what the task was waiting for."),
     "oom": (Verdict.WARN, None, "a process was killed for want of memory", "Look at what used the memory."),
     "driver-unknown": (
         Verdict.WARN,

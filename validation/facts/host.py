@@ -40,7 +40,7 @@ class KernelEvent:
     """One line of the kernel log that means something.
 
     ``kind``: ``xid``, ``sxid``, ``fallen-off-bus``, ``api-mismatch``, ``aer``, ``pcie-limited``, ``oom``,
-    ``read-only-fs``, ``soft-lockup``, ``io-error``, ``driver-unknown``. ``code`` is the Xid or SXid number,
+    ``read-only-fs``, ``soft-lockup``, ``hung-task``, ``io-error``, ``driver-unknown``. ``code`` is the (S)Xid number,
     None where the line has the form of one and its number cannot be read.
     ``fatal`` is the line's own word (Fatal/Nonfatal) where it has one. ``action`` is what Xid 154 asks for.
     """

@@ -41,10 +41,8 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
         "read-only-fs",
         re.compile(r"Remounting filesystem read-only|Filesystem has been shut down|force.*read.?only", re.I),
     ),
-    (
-        "soft-lockup",
-        re.compile(r"soft lockup - CPU|hard LOCKUP on cpu|self-detected stall|blocked for more than \d+ seconds", re.I),
-    ),
+    ("soft-lockup", re.compile(r"soft lockup - CPU|hard LOCKUP on cpu|self-detected stall", re.I)),
+    ("hung-task", re.compile(r"blocked for more than \d+ seconds", re.I)),
     (
         "io-error",
         re.compile(r"\bI/O error, dev |Buffer I/O error|nvme\S*: I/O .*timeout|nvme.*controller is down|EXT4-fs error"),

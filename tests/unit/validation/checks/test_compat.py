@@ -34,6 +34,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         CudaDriver,
         "p5.48xlarge",
         lambda h: h.driver(driver_version="535.104.05"),
+        ["WARN host: driver 535.104.05 cannot run CUDA 13.0.88"],
+    ),
+    (
+        CudaDriver,
+        "p5.48xlarge",
+        lambda h: pinned(h.driver(driver_version="535.104.05"), "13.0.88"),
         ["FAIL host: driver 535.104.05 cannot run CUDA 13.0.88"],
     ),
     (

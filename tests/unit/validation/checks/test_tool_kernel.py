@@ -59,6 +59,15 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         log(event("gsp-timeout", "waiting for RPC"), event("xid", "Xid", code=119)),
         ["PASS host: no other message of concern in 900 lines of the kernel log"],
     ),
+    (
+        KernelEvents,
+        "p5.48xlarge",
+        log(event("soft-lockup", "soft lockup"), event("hung-task", "blocked for more than 120 seconds")),
+        [
+            f"FAIL {NIC}: a CPU was stuck (kernel log line 9): soft lockup",
+            f"WARN {NIC}: a task waited for minutes (kernel log line 9): blocked for more than 120 seconds",
+        ],
+    ),
     (KernelEvents, "p5.48xlarge", lambda h: h.put(KernelLog((), 0)), EMPTY),
     (KernelEvents, "p5.48xlarge", lambda h: h.drop(KernelLog), GONE),
     (

@@ -96,7 +96,7 @@ def test_an_sxid_is_not_an_xid_and_its_details_are_not_counted() -> None:
         ("Out of memory: Killed process 1234 (python3)", "oom", None),
         ("EXT4-fs (nvme0n1p1): Remounting filesystem read-only", "read-only-fs", None),
         ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s!", "soft-lockup", None),
-        ("INFO: task python3:99 blocked for more than 120 seconds.", "soft-lockup", None),
+        ("INFO: task python3:99 blocked for more than 120 seconds.", "hung-task", None),
         ("blk_update_request: I/O error, dev nvme1n1, sector 2048", "io-error", None),
         ("NVRM: failed to allocate a page at somewhere", "driver-unknown", None),
     ],
