@@ -25,7 +25,7 @@ import signal
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
@@ -35,6 +35,8 @@ from validation.report.model import SCHEMA
 
 MODE_VARIABLE = "KILN_GATE_MODE"
 RECORD = "record"
+NO_BEGIN = "the program must call stacks.gate.begin() first: without it, a run that fails leaves the last one's healthy"
+TOO_LATE = "a HealthGate after conclude() would not count: conclude() is the program's last act"
 NOT_JUDGED = "the hosts were not judged in this run (up --target and --exclude leave the gate out); run pulumi up"
 OTHER_HOSTS = "the hosts that were judged are not the hosts of this stack; run pulumi up"
 
@@ -108,6 +110,22 @@ class GateHost:
         )
 
 
+@dataclass
+class _Program:
+    """What the running program has declared so far."""
+
+    begun: bool = False
+    concluded: bool = False
+    gates: list[HealthGate] = field(default_factory=list)
+
+
+_programs: dict[object, _Program] = {}  # by root resource: one process may run several programs (automation API)
+
+
+def _program() -> _Program:
+    return _programs.setdefault(get_root_resource(), _Program())
+
+
 class HealthGate(pulumi.CustomResource):
     """Judges every host on every real run and records the verdict; it never fails itself.
 
@@ -139,6 +157,9 @@ class HealthGate(pulumi.CustomResource):
         bad_units: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        if _program().concluded:
+            raise pulumi.RunError(TOO_LATE)
+        _end_quietly()
         self.declared = tuple(hosts)
         # Fresh in every real run, so that every one looks at every host; absent from a preview, which shows no change.
         self.token = "" if is_dry_run() else uuid.uuid4().hex
@@ -164,6 +185,7 @@ class HealthGate(pulumi.CustomResource):
             },
             opts,
         )
+        _program().gates.append(self)
 
 
 class Healthy(pulumi.CustomResource):
@@ -196,6 +218,7 @@ class Decision:
 
 def begin() -> None:
     """The program's first act: record ``healthy: false``, which stays unless :func:`conclude` replaces it."""
+    _program().begun = True
     pulumi.export("healthy", value=False)
     _end_quietly()
     root = get_root_resource()
@@ -216,10 +239,16 @@ def _end_quietly() -> None:
 def conclude(gate: HealthGate, exports: Mapping[str, pulumi.Input[Any]] | None = None) -> None:
     """The program's last act: export ``healthy``, ``verdict``, ``gate``, ``report``, ``exports``; fail if closed.
 
+    The stack is healthy only if every gate of the program is open, not only this one, whose report is exported.
     ``KILN_GATE_MODE=record`` leaves the failing to whoever runs the program, so that the engine finishes what it has
     to delete.
     """
-    made = decide(gate)
+    program = _program()
+    if not program.begun:
+        raise pulumi.RunError(NO_BEGIN)
+    program.concluded = True
+    gates = [gate, *(other for other in program.gates if other is not gate)]
+    made = _together(gates)
     outputs: dict[str, Any] = {
         **(exports or {}),
         "healthy": made.apply(lambda decided: decided.healthy),
@@ -230,15 +259,47 @@ def conclude(gate: HealthGate, exports: Mapping[str, pulumi.Input[Any]] | None =
     }
     for name, value in outputs.items():
         pulumi.export(name, value)
-    if is_dry_run() or os.environ.get(MODE_VARIABLE) == RECORD:
+    if is_dry_run():
         return
+    tell = _record_closed if os.environ.get(MODE_VARIABLE) == RECORD else _fail_if_closed
     # Over all exports: raising while one is pending would lose the final registration of the outputs.
-    pulumi.Output.all(made, *outputs.values()).apply(lambda known: _fail_if_closed(known[0]), run_with_unknowns=True)
+    pulumi.Output.all(made, *outputs.values()).apply(lambda known: tell(known[0]), run_with_unknowns=True)
 
 
 def _fail_if_closed(decision: Decision) -> None:
     if not decision.healthy:
         raise pulumi.RunError(f"the gate is closed: {decision.summary}")
+
+
+def _record_closed(decision: Decision) -> None:
+    """Said at least: the variable may be there by mistake, and then nothing else would tell."""
+    if not decision.healthy:
+        first = decision.summary.splitlines()[0]
+        pulumi.log.warn(f"the gate is closed: {first} ({MODE_VARIABLE}={RECORD}: recorded, this run does not fail)")
+
+
+def _together(gates: Sequence[HealthGate]) -> pulumi.Output[Decision]:
+    names = [gate.pulumi_resource_name for gate in gates]
+    decisions = pulumi.Output.all(*(decide(gate) for gate in gates))
+    return decisions.apply(lambda known: together(dict(zip(names, known, strict=True))))
+
+
+def together(decisions: Mapping[str, Decision]) -> Decision:
+    """The decision for a program: open only if each of its gates is; as bad as the worst, which is named first.
+
+    >>> good, bad = Decision(True, "PASS", "PASS: 1 of 1"), Decision(False, "FAIL", "FAIL: 0 of 1")
+    >>> together({"a": good, "b": bad}).summary.splitlines()
+    ['b: FAIL: 0 of 1', 'a: PASS: 1 of 1']
+    """
+    if len(decisions) == 1:
+        return next(iter(decisions.values()))
+    rank = {"FAIL": 0, "UNKNOWN": 1, "WARN": 2, "PASS": 3}
+    worst_first = sorted(decisions.items(), key=lambda item: (item[1].healthy, rank.get(item[1].verdict, 1)))
+    return Decision(
+        healthy=all(decision.healthy for decision in decisions.values()),
+        verdict=worst_first[0][1].verdict,
+        summary="\n".join(f"{name}: {decision.summary}" for name, decision in worst_first),
+    )
 
 
 def decide(gate: HealthGate) -> pulumi.Output[Decision]:

@@ -47,6 +47,25 @@ def test_a_slow_sibling_does_not_leave_the_old_healthy_behind(stack: Any, world:
     assert not stack.status().healthy
 
 
+def test_a_second_gate_that_is_closed_closes_the_stack_too(stack: Any, world: Any) -> None:
+    world.set(slow_0={"verdict": "FAIL"})
+    done = stack.up()
+    assert done.code != 0
+    assert "the gate is closed: sibling: FAIL" in done.text
+    assert stack.healthy() is False
+    assert stack.outputs()["verdict"] == "FAIL"
+    assert not stack.status().healthy
+
+
+def test_a_run_that_only_records_says_that_the_gate_is_closed(stack: Any, world: Any) -> None:
+    world.set(slow_0={"verdict": "FAIL"})
+    done = stack.up(KILN_GATE_MODE="record")
+    assert done.code == 0, done.text
+    assert "the gate is closed" in done.text
+    assert "this run does not fail" in done.text
+    assert stack.healthy() is False
+
+
 def test_wrong_inputs_of_a_gate_are_named_by_property(stack: Any) -> None:
     stack.configure({"keyless": "true", "deadline": "-1"})
     done = stack.up()
