@@ -62,7 +62,7 @@ def assess(export: Mapping[str, Any], history: Sequence[Mapping[str, Any]] = (),
     root = _outputs(_first(resources, "pulumi:pulumi:Stack"))
     gates = [resource for resource in resources if resource.get("type") == GATE and not resource.get("delete")]
     reports = [_report(gate) for gate in gates]
-    report = _together(reports)
+    report = together(reports)
     reasons = [
         *_interrupted(deployment, locked=locked),
         *_last_run(history),
@@ -74,15 +74,15 @@ def assess(export: Mapping[str, Any], history: Sequence[Mapping[str, Any]] = (),
     return Status(verdict, tuple(reasons), report, _judged_at(gates, reports), tuple(_leftovers(resources, gates)))
 
 
-def recorded(export: Mapping[str, Any]) -> StackReport | None:
-    """What all gates of a stack recorded last, as one report; None where there is no gate, or one cannot be read."""
+def recorded(export: Mapping[str, Any]) -> list[StackReport | None]:
+    """What each gate of a stack recorded last; None for one whose report cannot be read."""
     resources = (export.get("deployment") or {}).get("resources") or ()
     gates = [item for item in resources if isinstance(item, dict) and item.get("type") == GATE]
-    return _together([_report(gate) for gate in gates if not gate.get("delete")])
+    return [_report(gate) for gate in gates if not gate.get("delete")]
 
 
-def _together(reports: Sequence[StackReport | None]) -> StackReport | None:
-    """The reports as one: as bad as the worst, as old as the oldest."""
+def together(reports: Sequence[StackReport | None]) -> StackReport | None:
+    """The reports as one: as bad as the worst, as old as the oldest. None where there is none, or one is missing."""
     known = [report for report in reports if report is not None]
     if not known or len(known) < len(reports):
         return None

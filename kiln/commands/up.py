@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from kiln.progress import progress
 from kiln.project import is_own, open_engine, read_plan
 from profiles.errors import KilnError, LookError
 from stacks.gate import MODE_VARIABLE, RECORD
-from stacks.status import recorded
+from stacks.status import recorded, together
 from validation.report.model import StackReport
 from validation.report.text import plain
 from validation.verdict import Verdict
@@ -67,12 +67,18 @@ class Result:
     reasons: tuple[str, ...] = ()
 
 
-def read_result(outputs: Mapping[str, Any], report: StackReport | None, run: Run, started: dt.datetime) -> Result:
-    """What a run came to: never better than the engine's exit, the output ``healthy`` and the gates' ``report``.
+def read_result(
+    outputs: Mapping[str, Any], recorded: Sequence[StackReport | None], run: Run, started: dt.datetime
+) -> Result:
+    """What a run came to: never better than the engine's exit, the output ``healthy`` and every gate's report.
 
-    The report is what the gates recorded, not the stack's output: a run that fails ends before the outputs are known.
+    ``recorded`` is what the gates recorded, not the stack's output: a run that fails ends before the outputs are known.
+    Such a run has not deleted gates that the program no longer has, so only what it judged itself counts.
     """
-    if report is None or (run.code and not _is_fresh(report, started)):
+    if run.code:
+        recorded = [report for report in recorded if report is not None and _is_fresh(report, started)]
+    report = together(recorded)
+    if report is None:
         return Result(None)
     reasons = [f"the engine failed: {message}" for message in run.messages()] if run.code else []
     if report.healthy and "healthy" not in outputs:

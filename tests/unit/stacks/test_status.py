@@ -199,12 +199,12 @@ def test_hosts_that_another_stack_made_need_no_instance_in_this_one() -> None:
 
 def test_two_gates_are_one_report_as_bad_as_the_worse() -> None:
     both = export(gate(), gate(Verdict.FAIL, ("i-2",)), instance(), instance("i-2"))
-    found = status.recorded(both)
+    found = status.together(status.recorded(both))
     assert found is not None
     assert (found.verdict, len(found.hosts)) == (Verdict.FAIL, 2)
     assert status.assess(both, [UPDATE]).report == found
 
 
 def test_nothing_is_recorded_without_a_gate_or_where_one_cannot_be_read() -> None:
-    assert status.recorded(export(instance())) is None
-    assert status.recorded(export(gate(), gate(report=None))) is None
+    assert status.together(status.recorded(export(instance()))) is None
+    assert status.together(status.recorded(export(gate(), gate(report=None)))) is None

@@ -21,7 +21,7 @@ def judged(verdict: Verdict, *, started: str = "2026-05-01T10:00:00Z") -> StackR
 
 def read(report: StackReport | None, run: Run, **outputs: object) -> Result:
     healthy = report is not None and report.healthy
-    return read_result({"healthy": healthy, "gate": "text", **outputs}, report, run, STARTED)
+    return read_result({"healthy": healthy, "gate": "text", **outputs}, [report] if report else [], run, STARTED)
 
 
 def test_a_good_run_is_healthy() -> None:
@@ -39,7 +39,7 @@ def test_a_failing_host_is_fail_whether_the_engine_failed_or_not(run: Run) -> No
 
 
 def test_the_report_of_a_run_that_ended_before_its_outputs_is_the_gates() -> None:
-    result = read_result({"healthy": False}, judged(Verdict.FAIL), FAILED, STARTED)
+    result = read_result({"healthy": False}, [judged(Verdict.FAIL)], FAILED, STARTED)
     assert result.report is not None
     assert result.report.verdict is Verdict.FAIL
 
@@ -53,7 +53,7 @@ def test_a_good_report_is_not_believed_where_the_output_healthy_is_not_true(heal
 
 
 def test_a_good_report_is_not_believed_where_the_program_does_not_conclude() -> None:
-    result = read_result({}, judged(Verdict.PASS), Run(), STARTED)
+    result = read_result({}, [judged(Verdict.PASS)], Run(), STARTED)
     assert result.report is not None
     assert not result.report.healthy
     assert "does not conclude" in result.reasons[0]
@@ -73,3 +73,17 @@ def test_a_report_of_an_earlier_run_is_none_of_a_run_that_failed(started: str) -
 
 def test_a_stack_without_a_gate_has_no_result() -> None:
     assert read(None, Run()).report is None
+
+
+def test_a_failed_run_is_judged_by_the_gates_it_judged_and_not_by_one_it_would_have_deleted() -> None:
+    before = judged(Verdict.PASS, started="2026-05-01T09:00:00Z")
+    result = read_result({"healthy": False}, [before, judged(Verdict.FAIL), None], FAILED, STARTED)
+    assert result.report == judged(Verdict.FAIL)
+
+
+def test_a_run_to_the_end_counts_every_gate() -> None:
+    bad = judged(Verdict.FAIL, started="2026-05-01T09:00:00Z")
+    result = read_result({"healthy": True}, [judged(Verdict.PASS), bad], Run(), STARTED)
+    assert result.report is not None
+    assert result.report.verdict is Verdict.FAIL
+    assert read_result({"healthy": True}, [judged(Verdict.PASS), None], Run(), STARTED).report is None
