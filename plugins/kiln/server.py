@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -38,6 +39,7 @@ _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], list[tuple[str, str]]]] = {
 }
 _MAX_MESSAGE = 400 * 1024 * 1024  # the engine's own limit
 _PARENT_POLL_S = 0.5
+_ENGINE_S = 5.0
 _ANSWER_S = 0.2  # for an answer that is ready to leave this process
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -202,9 +204,14 @@ def _difference(changed: list[str], replaces: list[str]) -> Any:
     )
 
 
-def end_with_parent() -> None:
-    """End this process when its parent is gone: a killed engine leaves its providers running otherwise."""
+def end_with_parent(engine_address: str) -> None:
+    """End this process when its parent is gone: a killed engine leaves its providers running otherwise.
+
+    A parent that was gone before the first look would never be missed, so the engine must answer at its address too.
+    """
     parent = os.getppid()
+    if engine_address and not _answers(engine_address):
+        os._exit(1)
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -212,6 +219,17 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ENGINE_S).close()
+    except ConnectionRefusedError:
+        return False
+    except (OSError, ValueError):
+        return True  # an address that cannot be tried this way says nothing about the engine
+    return True
 
 
 def end_on_signals(provider: Provider) -> None:
@@ -231,7 +249,7 @@ def end_on_signals(provider: Provider) -> None:
 def serve(validate: Validate, engine_address: str) -> None:
     """Serve until the engine ends the process. The engine reads the port from the first line of stdout."""
     provider = Provider(validate, EngineLog(engine_address))
-    end_with_parent()
+    end_with_parent(engine_address)
     end_on_signals(provider)
     options = [("grpc.max_receive_message_length", _MAX_MESSAGE), ("grpc.max_send_message_length", _MAX_MESSAGE)]
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=64, thread_name_prefix="rpc"), options=options)

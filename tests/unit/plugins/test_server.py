@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -158,3 +161,27 @@ def test_secrets_are_found_and_scrubbed_line_by_line() -> None:
 def test_unknowns_have_no_truth_value() -> None:
     with pytest.raises(TypeError):
         bool(wire.UNKNOWN)
+
+
+PLUGIN = Path(__file__).parents[3] / "plugins" / "kiln" / "pulumi-resource-kiln"
+
+
+def test_a_provider_whose_engine_is_gone_before_it_looks_ends_by_itself() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+    done = subprocess.run([PLUGIN, address], capture_output=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert done.stdout == b""
+
+
+def test_a_provider_serves_while_its_engine_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        process = subprocess.Popen([PLUGIN, address], stdout=subprocess.PIPE)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip().isdigit()
+            assert process.poll() is None
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
