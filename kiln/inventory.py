@@ -27,8 +27,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from profiles import yamlfile
@@ -36,11 +34,20 @@ from profiles.errors import ConfigError, Problem
 from profiles.expectation import expect
 from profiles.models import Expectation
 from profiles.yamlfile import KeyPath, YamlFile
+from stacks import private_key
 from validation.runner import Target
 
 UNNAMED = ("name", "address")  # what no default can give
 
 _HOST_KEY = r"^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/=]+( .*)?$"
+_VERSION = r"^[0-9]+(\.[0-9]+)*$"
+_WORDS = {  # what a pattern means
+    "name": "letters, digits, dots, dashes, up to 63 of them",
+    "hostKey": "a public key: ssh-ed25519 AAAA... or another type",
+    "driver": "numbers with dots, such as 580",
+    "cuda": "numbers with dots, such as 12.8",
+    "evidenceRoot": "an absolute path",
+}
 _NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
 
 
@@ -60,8 +67,8 @@ class Host(_Strict):
     hostKey: Annotated[str, Field(pattern=_HOST_KEY)] | None = None  # noqa: N815
     instanceId: str = ""  # noqa: N815
     softwareProfile: str = "unpinned"  # noqa: N815
-    driver: str | None = None
-    cuda: str | None = None
+    driver: Annotated[str, Field(pattern=_VERSION)] | None = None
+    cuda: Annotated[str, Field(pattern=_VERSION)] | None = None
     efaCount: Annotated[int, Field(ge=0)] = 0  # noqa: N815
     mig: bool = False
     evidenceRoot: Annotated[str, Field(pattern="^/")] = "/"  # noqa: N815
@@ -153,7 +160,10 @@ class _Place:
             return self.problem(key, "a key that does not exist", _keys(key))
         if wrong["type"] == "missing":
             return self.problem(key, "nothing", "a value", f"Set {key} for this host or in defaults.")
-        return self.problem(key, repr(wrong["input"])[:60], str(wrong["msg"]))
+        expected = (
+            _WORDS.get(key, str(wrong["msg"])) if wrong["type"] == "string_pattern_mismatch" else str(wrong["msg"])
+        )
+        return self.problem(key, repr(wrong["input"])[:60], expected)
 
 
 def _keys(key: str) -> str:
@@ -210,16 +220,17 @@ def _elsewhere(error: ConfigError, place: _Place) -> Iterator[Problem]:
 
 
 def _private_key(host: Host, place: _Place, problems: list[Problem]) -> str:
-    path = place.source.path.parent / host.privateKeyFile.expanduser()
     try:
+        path = place.source.path.parent / host.privateKeyFile.expanduser()
         data = path.read_bytes()
-        openssh = b"BEGIN OPENSSH PRIVATE KEY" in data
-        (serialization.load_ssh_private_key if openssh else serialization.load_pem_private_key)(data, None)
-        return data.decode("ascii")
     except OSError as error:
         problems.append(place.problem("privateKeyFile", f"{path}: {error.strerror}", "a file that can be read"))
-    except TypeError:
-        problems.append(place.problem("privateKeyFile", f"{path}: a passphrase", "a private key without one"))
-    except (ValueError, UnsupportedAlgorithm):
-        problems.append(place.problem("privateKeyFile", f"{path}: no private key", "a key in OpenSSH or PEM form"))
-    return ""
+        return ""
+    except RuntimeError as error:  # ~ of a user who has no home
+        problems.append(place.problem("privateKeyFile", f"{host.privateKeyFile}: {error}", "a file that can be read"))
+        return ""
+    wrong = private_key.problem(place.source.where(place.path("privateKeyFile")), data, file=str(path))
+    if wrong:
+        problems.append(wrong)
+        return ""
+    return data.decode("ascii")

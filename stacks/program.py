@@ -9,7 +9,7 @@ from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 
 from profiles.errors import ConfigError, Problem
 from stacks import plan as plans
-from stacks import static
+from stacks import private_key, static
 from stacks.gate import GateHost, HealthGate, begin, conclude
 from stacks.plan import Plan
 from stacks.settings import NAMESPACE
@@ -20,7 +20,7 @@ def run() -> None:
     begin()
     try:
         plan = plans.make(configuration())
-        _require_secret(plan)
+        _require_key(plan)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
     for warning in plan.warnings:
@@ -40,13 +40,17 @@ def configuration() -> dict[str, str]:
     return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in raw.items() if key.startswith(f"{NAMESPACE}:")}
 
 
-def _require_secret(plan: Plan) -> None:
+def _require_key(plan: Plan) -> None:
     """A private key in the clear would be in the stack's file, and in every output that repeats the configuration."""
-    if plan.settings.ssh_private_key and not is_config_secret(f"{NAMESPACE}:sshPrivateKey"):
-        problem = Problem(
-            "sshPrivateKey", "a key in the clear", "a secret", "pulumi config set --secret, then a new key."
-        )
-        raise ConfigError("the stack's configuration is wrong; nothing was changed", [problem])
+    key = plan.settings.ssh_private_key
+    if not key:
+        return
+    wrong = private_key.problem("sshPrivateKey", key.encode())
+    if not is_config_secret(f"{NAMESPACE}:sshPrivateKey"):
+        fix = "pulumi config set --secret, then a new key."
+        wrong = Problem("sshPrivateKey", "a key in the clear", "a secret", fix)
+    if wrong:
+        raise ConfigError("the stack's configuration is wrong; nothing was changed", [wrong])
 
 
 def _gate(plan: Plan, hosts: list[GateHost]) -> HealthGate:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from stacks.rules.base import Asked, Finding, Rule
 from stacks.rules.hosts import (
     bad_units_absolute,
+    count_maximum,
     count_positive,
     deadline_positive,
     evidence_root_absolute,
     instance_type_known,
+    instance_type_provider,
     inventory_hosts,
     inventory_key,
     inventory_present,
     software_known,
     tags_named,
     ttl_positive,
+    versions_numbered,
     zone_in_region,
 )
 from stacks.rules.image import image_architecture, image_locked
@@ -30,9 +33,12 @@ from stacks.rules.storage import (
 
 RULES: tuple[Rule, ...] = (
     instance_type_known,
+    instance_type_provider,
     count_positive,
+    count_maximum,
     zone_in_region,
     software_known,
+    versions_numbered,
     ttl_positive,
     deadline_positive,
     evidence_root_absolute,

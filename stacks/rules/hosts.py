@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from profiles import catalog
 from stacks.rules.base import Asked, Finding, found
 from stacks.settings import InventoryHost
+
+MOST_HOSTS = 16_379  # addresses of the stack's subnet, a /18 without the five that AWS keeps
+_VERSION = re.compile(r"\d+(\.\d+)*", re.ASCII)
 
 
 def instance_type_known(asked: Asked) -> Iterator[Finding]:
@@ -19,12 +23,29 @@ def instance_type_known(asked: Asked) -> Iterator[Finding]:
     yield found("instance_type.known", "instanceType", name, "a type of the catalogue", fix)
 
 
+def instance_type_provider(asked: Asked) -> Iterator[Finding]:
+    """The type is one of the cloud's own; another cloud's would fail at its creation, after everything else."""
+    settings, profile = asked.settings, asked.profile
+    if settings.provider != "static" and profile is not None and profile.provider != settings.provider:
+        fix = f"It is a type of {profile.provider}; hosts that exist already are kiln:provider static."
+        yield found(
+            "instance_type.provider", "instanceType", settings.instance_type, f"a type of {settings.provider}", fix
+        )
+
+
 def count_positive(asked: Asked) -> Iterator[Finding]:
     """A stack without hosts has nothing to judge and could never be healthy."""
     if asked.settings.provider != "static" and asked.settings.count < 1:
         yield found(
             "count.positive", "count", asked.settings.count, "1 or more", "To remove all hosts: pulumi destroy."
         )
+
+
+def count_maximum(asked: Asked) -> Iterator[Finding]:
+    """Every host needs an address."""
+    if asked.settings.provider != "static" and asked.settings.count > MOST_HOSTS:
+        fix = "The stack's subnet has no address for more."
+        yield found("count.maximum", "count", asked.settings.count, f"at most {MOST_HOSTS}", fix)
 
 
 def zone_in_region(asked: Asked) -> Iterator[Finding]:
@@ -46,6 +67,13 @@ def software_known(asked: Asked) -> Iterator[Finding]:
         yield found(
             "software.known", "softwareProfile", name, f"one of {', '.join(names)}", "They are in profiles/software."
         )
+
+
+def versions_numbered(asked: Asked) -> Iterator[Finding]:
+    """A pin that no host could ever meet is a misspelling."""
+    for path, value, example in (("driver", asked.settings.driver, "580"), ("cuda", asked.settings.cuda, "12.8")):
+        if value and not _VERSION.fullmatch(value):
+            yield found("versions.numbered", path, value, "numbers with dots, or nothing", f"For example {example}.")
 
 
 def ttl_positive(asked: Asked) -> Iterator[Finding]:
@@ -89,8 +117,8 @@ def bad_units_absolute(asked: Asked) -> Iterator[Finding]:
 def tags_named(asked: Asked) -> Iterator[Finding]:
     """Every resource can be traced to somebody."""
     for path, value in (("owner", asked.settings.owner), ("project", asked.settings.project)):
-        if not value.strip() or len(value) > 256:
-            yield found("tags.named", path, value, "1 to 256 characters", f"Set kiln:{path}.")
+        if not value.strip() or len(value) > 256 or not value.isprintable():
+            yield found("tags.named", path, value[:80], "1 to 256 printable characters", f"Set kiln:{path}.")
 
 
 def inventory_present(asked: Asked) -> Iterator[Finding]:

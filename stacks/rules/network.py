@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 
 from stacks.rules.base import Asked, Finding, found
+
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}\$?", re.ASCII)  # useradd's names, and those of directories
 
 
 def efa_supported(asked: Asked) -> Iterator[Finding]:
@@ -40,8 +43,8 @@ def ssh_port(asked: Asked) -> Iterator[Finding]:
 
 
 def ssh_user(asked: Asked) -> Iterator[Finding]:
-    """Somebody to log in as."""
-    if not asked.settings.ssh_user.strip():
+    """Somebody to log in as, by a name that a host can have."""
+    if not _USER.fullmatch(asked.settings.ssh_user):
         yield found("ssh.user", "sshUser", asked.settings.ssh_user, "a user name", "Ubuntu images have 'ubuntu'.")
 
 

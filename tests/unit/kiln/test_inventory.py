@@ -158,3 +158,13 @@ def test_a_key_with_a_passphrase_is_refused(folder: Path) -> None:
 def test_a_file_that_is_no_key_is_refused(folder: Path, data: bytes) -> None:
     (folder / "key").write_bytes(data)
     assert "no private key" in problems(folder, GOOD)[0]
+
+
+def test_a_key_below_the_home_of_nobody_is_refused(folder: Path) -> None:
+    (problem, *_) = problems(folder, GOOD.replace("privateKeyFile: key", "privateKeyFile: ~no-such-user/key"))
+    assert "privateKeyFile: found ~no-such-user/key" in problem
+
+
+def test_a_version_that_no_host_could_have_is_refused(folder: Path) -> None:
+    (problem,) = problems(folder, GOOD.replace('"580"', "banana"))
+    assert "hosts[0].driver: found 'banana'; expected numbers with dots" in problem

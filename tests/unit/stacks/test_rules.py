@@ -31,6 +31,10 @@ def volume(size: int, iops: int = 3000, throughput: int = 125, **others: Any) ->
 ACCEPTED: list[dict[str, Any]] = [
     {},
     {"count": 64},
+    {"count": 16_379},
+    {"driver": "580", "cuda": "12.8"},
+    {"driver": "580.105.08"},
+    {"sshUser": "first.last@example.com", "owner": "Ünal Özgür"},
     {"efaCount": 32},
     {"efaCount": 0, "instanceType": "g5.xlarge"},
     {"sshAddress": "public", "sshFrom": "192.0.2.7/32"},
@@ -59,6 +63,24 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"count": 0}, "count: found 0; expected 1 or more. To remove all hosts: pulumi destroy. [count.positive]"),
     ({"count": -2}, "count: found -2; expected 1 or more. To remove all hosts: pulumi destroy. [count.positive]"),
     (
+        {"count": 10**23},
+        "count: found 100000000000000000000000; expected at most 16379. The stack's subnet has no address for more.",
+    ),
+    (
+        {"instanceType": "ecs.gn6i-c4g1.xlarge"},
+        (
+            "instanceType: found 'ecs.gn6i-c4g1.xlarge'; expected a type of aws. It is a type of alicloud; hosts that "
+            "exist already are kiln:provider static. [instance_type.provider]"
+        ),
+    ),
+    (
+        {"driver": "banana"},
+        "driver: found 'banana'; expected numbers with dots, or nothing. For example 580. [versions.numbered]",
+    ),
+    ({"cuda": "[12]"}, "cuda: found '[12]'; expected numbers with dots, or nothing. For example 12.8."),
+    ({"owner": "a\nb"}, "owner: found 'a\\nb'; expected 1 to 256 printable characters."),
+    ({"sshUser": "a b; rm"}, "sshUser: found 'a b; rm'; expected a user name."),
+    (
         {"zone": "eu-west-1a"},
         "zone: found 'eu-west-1a'; expected a zone of us-east-1. For example us-east-1a. [zone.in_region]",
     ),
@@ -80,8 +102,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
             "state, else in the user's own. [bad_units.absolute]"
         ),
     ),
-    ({"owner": " "}, "owner: found ' '; expected 1 to 256 characters. Set kiln:owner. [tags.named]"),
-    ({"project": ""}, "project: found ''; expected 1 to 256 characters. Set kiln:project. [tags.named]"),
+    ({"owner": " "}, "owner: found ' '; expected 1 to 256 printable characters. Set kiln:owner. [tags.named]"),
+    ({"project": ""}, "project: found ''; expected 1 to 256 printable characters. Set kiln:project. [tags.named]"),
     (
         {"image": "nope"},
         (
