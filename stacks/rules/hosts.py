@@ -10,6 +10,7 @@ from stacks.rules.base import Asked, Finding, found
 from stacks.settings import InventoryHost
 
 MOST_HOSTS = 16_379  # addresses of the stack's subnet, a /18 without the five that AWS keeps
+_HOST_KEY = re.compile(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/=]+( .*)?", re.ASCII)
 _VERSION = re.compile(r"\d+(\.\d+)*", re.ASCII)
 
 
@@ -179,6 +180,9 @@ def _inventory_host(path: str, host: InventoryHost, names: set[str]) -> Iterator
             "the host's public key",
             "Paste /etc/ssh/ssh_host_ed25519_key.pub, or opt in to any key with acceptNew: true.",
         )
+    elif host.host_key is not None and not _HOST_KEY.fullmatch(host.host_key):
+        fix = "It begins with ssh-ed25519, ssh-rsa or ecdsa-sha2-nistp256."
+        yield found("inventory.host_key", f"{path}.hostKey", host.host_key[:60], "a public key as sshd writes it", fix)
     if host.port is not None and not 1 <= host.port <= 65535:
         yield found("ssh.port", f"{path}.port", host.port, "1 to 65535", "SSH is 22 by default.")
     profile = catalog.load(host.instance_type)
