@@ -86,6 +86,18 @@ _CAUSES: tuple[tuple[str, type[KilnError], str, str], ...] = (
         "correct Pulumi.{stack}.yaml in {directory}",
     ),
     (
+        r"the sandbox at .* is not running",
+        CloudError,
+        "{text}",
+        "or, to leave the sandbox, open a shell without the variables of `kiln sandbox env`",
+    ),
+    (
+        r"no resource plugin '",
+        ConfigError,
+        "{text}",
+        '`pulumi plugin install` in {directory} gets it; for the sandbox: eval "$(kiln sandbox env)"',
+    ),
+    (
         r"^the stack's configuration is wrong",
         ConfigError,
         "{text}",

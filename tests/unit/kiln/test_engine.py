@@ -55,6 +55,12 @@ REFUSED = "kiln:index:HealthGate resource 'gate': property hosts value {[]} has 
     [
         ([WRONG], ConfigError, "count: found 0"),
         ([REFUSED, "Resource monitor has terminated, shutting down"], ConfigError, "found none"),
+        (
+            ["aws:ec2/vpc:Vpc resource 'n' has a problem: the sandbox at /s is not running (x)"],
+            CloudError,
+            "is not running",
+        ),
+        (["no resource plugin 'pulumi-resource-aws' found in the workspace"], ConfigError, "pulumi plugin install"),
         (["creating urn: no capacity", "update failed"], CloudError, "no capacity"),
         (["creating a: no capacity", "creating b: no quota"], CloudError, "no quota"),
         (["update failed"], CloudError, "update failed"),
