@@ -192,8 +192,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         static({"hostKey": "garbage"}),
         (
-            "inventory[0].hostKey: found 'garbage'; expected a public key as sshd writes it. It begins with ssh-ed25519, "
-            "ssh-rsa or ecdsa-sha2-nistp256. [inventory.host_key]"
+            "inventory[0].hostKey: found 'garbage'; expected a public key as sshd writes it. It begins with "
+            "ssh-ed25519, ssh-rsa or ecdsa-sha2-nistp256. [inventory.host_key]"
         ),
     ),
     (
