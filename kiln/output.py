@@ -38,16 +38,27 @@ class Outputs:
         return cls(options.pop("json"), {name: path for name, path in files.items() if path is not None})
 
     def deliver(self, report: StackReport) -> int:
-        """Write everything asked for, then return the exit code that the report comes to."""
-        for name, path in self.files.items():
-            write(path, FORMATS[name](report))
+        """Show the report, write every file asked for, and return the exit code that the report comes to.
+
+        A file that cannot be written does not cost the verdict: it is told, and exits 2 where all else is well.
+        """
         if self.json:
             click.echo(document.render(report), nl=False)
         else:
             show(report)
-            for path in self.files.values():
-                click.echo(f"report: {path}", err=True)
-        return code(report)
+        lost = [error for name, path in self.files.items() if (error := self._file(report, name, path))]
+        for error in lost:
+            click.echo(f"kiln: {error}", err=True)
+        return code(report) or (lost[0].exit_code if lost else 0)
+
+    def _file(self, report: StackReport, name: str, path: Path) -> ConfigError | None:
+        try:
+            write(path, FORMATS[name](report))
+        except ConfigError as error:
+            return error
+        if not self.json:
+            click.echo(f"report: {path}", err=True)
+        return None
 
 
 def code(report: StackReport) -> int:
@@ -84,14 +95,21 @@ def _in_a_folder(ctx: click.Context, parameter: click.Parameter, value: Path | N
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all: a collector that reads it meanwhile never sees half of it."""
+    """Write a file whole or not at all: a collector that reads it meanwhile never sees half of it.
+
+    What is no file (a pipe, ``/dev/stdout``) is written to, a link keeps pointing where it points.
+    """
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+            return
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
             Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
+            Path(temporary).replace(target)
         except OSError:
             Path(temporary).unlink(missing_ok=True)
             raise

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -78,3 +79,37 @@ def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) 
 def test_a_file_that_cannot_be_written_is_an_error_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no/x: cannot be written: No such file or directory"):
         write(tmp_path / "no" / "x", "text")
+
+
+def test_what_is_no_file_is_written_to_and_stays_what_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(pipe, "text")
+        assert os.read(reader, 10) == b"text"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    with pytest.raises(ConfigError, match="/dev/full: cannot be written: No space left on device"):
+        write(Path("/dev/full"), "text")
+    assert Path("/dev/full").is_char_device()
+
+
+def test_a_link_keeps_pointing_where_it_points(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "text"
+
+
+@pytest.mark.parametrize(("verdict", "expected"), [(Verdict.PASS, 2), (Verdict.FAIL, 1), (Verdict.UNKNOWN, 3)])
+def test_a_file_that_is_lost_does_not_cost_the_verdict(
+    verdict: Verdict, expected: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"html": Path("/dev/full"), "junit": tmp_path / "report.xml"}
+    assert Outputs(json=False, files=files).deliver(stack(verdict)) == expected
+    shown = capsys.readouterr()
+    assert f"{verdict.value}" in shown.out
+    assert "kiln: /dev/full: cannot be written: No space left on device" in shown.err
+    assert (tmp_path / "report.xml").exists()
