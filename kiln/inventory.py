@@ -48,6 +48,16 @@ _WORDS = {  # what a pattern means
     "cuda": "numbers with dots, such as 12.8",
     "evidenceRoot": "an absolute path",
 }
+_TYPES = {
+    "string_type": "a text",
+    "string_too_short": "a text that is not empty",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "path_type": "a path",
+}
 _NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
 
 
@@ -80,6 +90,8 @@ def load(path: Path, *, accept_new: bool = False) -> tuple[Target, ...]:
     Raises:
         ConfigError: everything that is wrong with the file at once, each by file, line and key path.
     """
+    if not path.is_file():
+        raise ConfigError(f"there is no inventory {path}", remedy="docs/inventory.md shows how to write one")
     source = yamlfile.read(path)
     problems: list[Problem] = []
     defaults = _defaults(source, problems)

@@ -102,7 +102,7 @@ def test_a_host_without_a_key_is_refused_unless_new_ones_are_accepted(folder: Pa
         ),
         ("  user: ubuntu", "  name: x", ":2: defaults.name: found a key that cannot be a default"),
         ("port: 2222", "prot: 2222", ":13: hosts[1].prot: found a key that does not exist; expected port perhaps;"),
-        ("port: 2222", "port: 99999", ":13: hosts[1].port: found 99999; expected Input should be less than"),
+        ("port: 2222", "port: 99999", ":13: hosts[1].port: found 99999; expected less than"),
         ("efaCount: 32", "efaCount: 33", ":9: hosts[0].efaCount: found 33; expected 0 to 32 (p5.48xlarge)"),
         ("efaCount: 32", "softwareProfile: x", ":9: hosts[0].softwareProfile: found 'x'; expected one of unpinned"),
         (
@@ -168,3 +168,9 @@ def test_a_key_below_the_home_of_nobody_is_refused(folder: Path) -> None:
 def test_a_version_that_no_host_could_have_is_refused(folder: Path) -> None:
     (problem,) = problems(folder, GOOD.replace('"580"', "banana"))
     assert "hosts[0].driver: found 'banana'; expected numbers with dots" in problem
+
+
+def test_an_inventory_that_is_not_there_is_told_with_the_way_out(folder: Path) -> None:
+    for path in (folder / "none.yaml", folder):
+        with pytest.raises(ConfigError, match="there is no inventory .*\n.*docs/inventory.md"):
+            inventory.load(path)
