@@ -90,7 +90,7 @@ def load(path: Path, *, accept_new: bool = False) -> tuple[Target, ...]:
     Raises:
         ConfigError: everything that is wrong with the file at once, each by file, line and key path.
     """
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
         raise ConfigError(f"there is no inventory {path}", remedy="docs/inventory.md shows how to write one")
     source = yamlfile.read(path)
     problems: list[Problem] = []
@@ -172,9 +172,8 @@ class _Place:
             return self.problem(key, "a key that does not exist", _keys(key))
         if wrong["type"] == "missing":
             return self.problem(key, "nothing", "a value", f"Set {key} for this host or in defaults.")
-        expected = (
-            _WORDS.get(key, str(wrong["msg"])) if wrong["type"] == "string_pattern_mismatch" else str(wrong["msg"])
-        )
+        words = _WORDS if wrong["type"] == "string_pattern_mismatch" else {key: _TYPES.get(wrong["type"], "")}
+        expected = words.get(key) or str(wrong["msg"]).removeprefix("Input should be ")
         return self.problem(key, repr(wrong["input"])[:60], expected)
 
 

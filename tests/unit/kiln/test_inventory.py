@@ -172,5 +172,5 @@ def test_a_version_that_no_host_could_have_is_refused(folder: Path) -> None:
 
 def test_an_inventory_that_is_not_there_is_told_with_the_way_out(folder: Path) -> None:
     for path in (folder / "none.yaml", folder):
-        with pytest.raises(ConfigError, match="there is no inventory .*\n.*docs/inventory.md"):
+        with pytest.raises(ConfigError, match=r"there is no inventory .*\n.*docs/inventory\.md"):
             inventory.load(path)

@@ -26,12 +26,12 @@ class Runner:
         self.verdict = verdict
         self.targets: list[Target] = []
         self.options = Options()
-        self.wait_for_cancel = False
+        self.interrupt: signal.Signals | None = None
 
     def __call__(self, targets: list[Target], options: Options, *, progress: Any, cancel: threading.Event) -> Any:
         self.targets, self.options = list(targets), options
-        if self.wait_for_cancel:
-            os.kill(os.getpid(), signal.SIGINT)
+        if self.interrupt is not None:
+            os.kill(os.getpid(), self.interrupt)
             assert cancel.wait(5)
         hosts = []
         for target in targets:
@@ -104,10 +104,11 @@ def test_a_wrong_inventory_is_told_before_any_host_is_touched(
     assert runner.targets == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_the_work_in_order_shows_the_report_and_is_130(
-    runner: Runner, hosts: str, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals, runner: Runner, hosts: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runner.wait_for_cancel = True
+    runner.interrupt = number
     runner.verdict = Verdict.UNKNOWN
     assert main(["validate", "--hosts", hosts]) == 130
     assert "gate CLOSED: UNKNOWN" in capsys.readouterr().out
