@@ -17,6 +17,7 @@ from rich.text import Text
 from validation.report.text import line
 
 LASTING = ("warning", "error", "failed")  # stages that must not vanish with the table
+REPEAT_S = 60.0
 ROWS = 20  # more hosts than this are counted by stage, and only the latest are listed
 
 
@@ -36,11 +37,14 @@ def progress(stream: TextIO | None = None) -> Progress:
 
 @dataclass
 class Lines:
-    """One line for every change of a host's stage or text: ``  3.2s gpu-1  driver: waiting for nvidia-smi``."""
+    """One line for every change of a host's stage or text: ``  3.2s gpu-1  driver: waiting for nvidia-smi``.
+
+    What stays the same is said again every ``REPEAT_S`` while it is reported: silence would look like a hang.
+    """
 
     stream: TextIO
     _started: float = field(default_factory=time.monotonic)
-    _last: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _last: dict[str, tuple[str, str, float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Lines:
@@ -51,10 +55,12 @@ class Lines:
 
     def __call__(self, host: str, stage: str, text: str) -> None:
         with self._lock:
-            if self._last.get(host) == (stage, text):
+            now = time.monotonic()
+            *last, said = self._last.get(host, ("", "", 0.0))
+            if last == [stage, text] and now - said < REPEAT_S:
                 return
-            self._last[host] = (stage, text)
-            elapsed = time.monotonic() - self._started
+            self._last[host] = (stage, text, now)
+            elapsed = now - self._started
             words = f"{line(stage)}: {line(text)}" if text else line(stage)
             self.stream.write(f"{elapsed:6.1f}s {line(host)}  {words}\n")
             self.stream.flush()

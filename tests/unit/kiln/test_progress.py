@@ -4,6 +4,8 @@ import io
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from kiln.progress import Lines, LiveTable, progress
 
 
@@ -21,6 +23,16 @@ def test_a_pipe_gets_one_line_for_each_change() -> None:
         shown("gpu-1", "done", "PASS")
     lines = [re.sub(r"^ *\d+\.\ds ", "", line) for line in stream.getvalue().splitlines()]
     assert lines == ["gpu-1  driver: waiting", "gpu-2  probe", "gpu-1  done: PASS"]
+
+
+def test_what_stays_the_same_is_said_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("kiln.progress.time.monotonic", lambda: now)
+    stream = io.StringIO()
+    shown = Lines(stream, 0.0)
+    for now in (0.0, 30.0, 61.0, 90.0):  # noqa: B007 - what the clock says
+        shown("gpu-1", "reachable", "refused")
+    assert [row.split()[0] for row in stream.getvalue().splitlines()] == ["0.0s", "61.0s"]
 
 
 def test_a_host_s_words_cannot_write_escape_codes_or_further_lines() -> None:
