@@ -68,9 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result: Any = cli.main(args=words, prog_name="kiln", standalone_mode=False)
         sys.stdout.flush()
-    except BaseException as error:
-        if isinstance(error, SystemExit):
-            raise
+    except SystemExit:
+        # Click's end where the reader of our output left, as `| head` does; its code, 1, would read as FAIL.
+        return EXIT_INTERRUPTED
+    except BaseException as error:  # noqa: BLE001 - each kind becomes a message and an exit code
         return _failed(error, debug="--debug" in words or bool(os.environ.get("KILN_DEBUG")))
     return result if isinstance(result, int) else 0
 

@@ -135,6 +135,12 @@ class Run:
         printed = next((_last_error(text) for text in (self.stderr, self.stdout) if text.strip()), "nothing")
         return told or found or [f"it ended with status {self.code} and said {printed}"]
 
+    def named(self, message: str) -> str:
+        """The message, after the name of the resource that it is about; the stack's own stand alone."""
+        urn = next((urn for urn, texts in self.errors.items() if message in texts), "")
+        name = "" if "pulumi:pulumi:Stack" in urn else urn.split("::")[-1]
+        return f"{name}: {message}" if name else message
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -198,7 +204,7 @@ class Engine:
         messages = run.messages()
         known = (self._cause(stack, text, text) for text in messages)
         return next((error for error in known if error), None) or CloudError(
-            "the Pulumi engine failed:\n  - " + "\n  - ".join(messages)
+            "the Pulumi engine failed:\n  - " + "\n  - ".join(map(run.named, messages))
         )
 
     def _cause(self, stack: str, text: str, shown: str) -> KilnError | None:

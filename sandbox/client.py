@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from profiles.errors import CloudError
+from profiles.errors import CloudError, ConfigError
 from sandbox.cloud import endpoint as endpoints
 from sandbox.cloud.endpoint import ControlClient, Endpoint
 from sandbox.cloud.errors import SandboxDownError
@@ -36,12 +36,12 @@ class Sandbox:
 
         Raises:
             CloudError: it did not come up; the message ends with the last lines of its log.
+            ConfigError: its home folder cannot be written.
         """
         running = self._running()
         if running is not None:
             return running
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (self.home / endpoints.FILE_NAME).unlink(missing_ok=True)
+        self._make_home()
         command = [sys.executable, "-m", "sandbox.cloud.daemon", "--home", str(self.home)]
         if idle_hours is not None:
             command += ["--idle-hours", str(idle_hours)]
@@ -57,6 +57,17 @@ class Sandbox:
             )
         _children[process.pid] = process
         return self._wait_until_ready(process)
+
+    def _make_home(self) -> None:
+        try:
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (self.home / endpoints.FILE_NAME).unlink(missing_ok=True)
+            (self.home / LOG_NAME).touch()
+        except OSError as error:
+            raise ConfigError(
+                f"the sandbox's home {self.home} cannot be written: {error.strerror}",
+                remedy=f"name another folder with --home or {endpoints.HOME_VARIABLE}",
+            ) from error
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> Endpoint:
         deadline = time.monotonic() + START_TIMEOUT_S

@@ -57,10 +57,10 @@ def write(home: Path, endpoint: Endpoint) -> None:
 
 
 def read(home: Path) -> Endpoint | None:
-    """What the file says; None where there is none, or where it is not ours to understand."""
+    """What the file says; None where there is none, or where it is not ours to read or understand."""
     try:
         return Endpoint.model_validate_json((home / FILE_NAME).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValidationError):
+    except (OSError, UnicodeDecodeError, ValidationError):
         return None
 
 

@@ -76,6 +76,12 @@ def test_a_failed_run_is_told_with_its_cause_and_not_with_the_engine_s_remarks(
     assert messages[0].splitlines()[-1] in str(error)
 
 
+def test_a_failed_run_names_the_resource_of_each_error() -> None:
+    errors = {"urn:pulumi:d::p::aws:ec2/instance:Instance::node-2": ["no capacity"], "": ["no reason"]}
+    error = Engine(Path("pulumi"), Path("/p"), {}).failure("dev", Run(code=255, errors=errors))
+    assert str(error).splitlines()[1:] == ["  - node-2: no capacity", "  - no reason"]
+
+
 def test_outputs_are_the_object_the_engine_prints(tmp_path: Path) -> None:
     assert engine(tmp_path, """echo '{"healthy": false}'""").outputs("dev") == {"healthy": False}
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import errno
 import importlib
+import io
+import sys
 from pathlib import Path
 
 import click
@@ -109,3 +112,9 @@ def test_every_command_has_a_json_form_or_makes_no_result() -> None:
         if isinstance(command, click.Group) or name == "report":  # report: --format json
             continue
         assert "json" in {parameter.name for parameter in command.params}, name
+
+
+def test_a_reader_that_left_is_no_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdout", "stderr"):  # click wraps both
+        monkeypatch.setattr(sys, name, io.StringIO())
+    assert run(monkeypatch, BrokenPipeError(errno.EPIPE, "Broken pipe")) == 130
