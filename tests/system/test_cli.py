@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kiln import sandbox_project
-from kiln.demo import processes_naming
+from kiln.demo import processes_left
 from kiln.engine import Engine
 from sandbox.client import Sandbox
 from validation.report import document
@@ -77,7 +77,7 @@ def world(home: Path) -> Iterator[World]:
         assert sandbox.resources() == {}
     finally:
         sandbox.stop()
-    assert processes_naming(home) == []
+    assert processes_left(home) == []
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def test_the_sandbox_starts_is_asked_and_stops(tmp_path: Path) -> None:
     finally:
         assert kiln("stop").returncode == 0
     assert json.loads(kiln("status", "--json").stdout)["status"]["running"] is False
-    assert processes_naming(tmp_path) == []
+    assert processes_left(tmp_path) == []
 
 
 def test_hosts_and_their_faults_are_listed(up: World) -> None:

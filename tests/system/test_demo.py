@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kiln.demo import processes_naming
+from kiln.demo import processes_left
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("demo")]
 
@@ -29,8 +29,8 @@ def start(folder: Path, **changes: str) -> subprocess.Popen[str]:
 
 
 def nothing_is_left(folder: Path) -> None:
+    assert processes_left(folder / "tmp") == []
     assert list((folder / "tmp").iterdir()) == []
-    assert processes_naming(folder / "tmp") == []
 
 
 def test_the_demo_shows_a_healthy_stack_then_a_broken_link_and_leaves_nothing(tmp_path: Path) -> None:
