@@ -36,3 +36,14 @@ def samples() -> Path:
 def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What a test leaves behind in the user's state (the memory of bad units) is its own, and made only if needed."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{uuid.uuid4().hex}"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Stop where pytest and pytest-xdist do not go together: tests of one group would share ports and stacks."""
+    if not getattr(session.config.option, "loadgroup", False):
+        return
+    for item in session.items:
+        if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+            raise pytest.UsageError(
+                f"{item.nodeid}: this pytest keeps no xdist groups; see requirements.lock"
+            )
