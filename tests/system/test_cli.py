@@ -239,7 +239,7 @@ def test_a_program_without_a_gate_is_never_healthy(world: World, tmp_path: Path)
     bare.call("one", "stack", "init")
     done = world.kiln("up", "one", "--cwd", str(tmp_path))
     assert (done.returncode, done.stdout) == (3, "")
-    assert "does not conclude a HealthGate" in done.stderr
+    assert "the stack has no HealthGate" in done.stderr
     assert world.kiln("status", "one", "--cwd", str(tmp_path)).returncode == 3
 
 
