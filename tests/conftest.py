@@ -44,6 +44,4 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     for item in session.items:
         if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
-            raise pytest.UsageError(
-                f"{item.nodeid}: this pytest keeps no xdist groups; see requirements.lock"
-            )
+            raise pytest.UsageError(f"{item.nodeid}: this pytest keeps no xdist groups; see requirements.lock")
