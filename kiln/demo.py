@@ -35,6 +35,7 @@ from validation.verdict import Verdict
 STACK = "demo"
 INSTANCE_TYPE = "p5.48xlarge"
 COUNT = 2
+EFA_COUNT = 32  # all that the type has: one ENA interface and 32 of type efa-only a host
 VICTIM = "node-1"
 FAULT = "nvlink-down"
 EXIT_INTERRUPTED = 130
@@ -69,7 +70,7 @@ class Demo:
             self.sandbox.start(idle_hours=IDLE_HOURS)
             engine = self.engine = sandbox_project.create(self.home, self.sandbox)
         with self._step(f"make the stack: {COUNT} x {INSTANCE_TYPE}"):
-            settings = {"instanceType": INSTANCE_TYPE, "count": str(COUNT), "owner": "demo"}
+            settings = {"instanceType": INSTANCE_TYPE, "count": str(COUNT), "efaCount": str(EFA_COUNT), "owner": "demo"}
             sandbox_project.make_stack(engine, STACK, self.sandbox, settings)
         with self._step("pulumi up"):
             run = self._operate("up")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from pathlib import Path
 
 import pytest
+
+# A shell starts background jobs with these ignored, and children inherit it: no test of Ctrl-C could pass, or end.
+for _signal, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, _handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
