@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import sys
 from pathlib import Path
 
@@ -39,11 +39,33 @@ def test_a_go_that_does_not_run_is_no_go(tmp_path: Path) -> None:
     assert setup._go_version(go) == (1, 19)
 
 
-def test_a_pip_wheel_with_another_hash_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = {"https://index/simple/pip/": f'<a href="../../files/{pip_wheel.WHEEL}#x">'.encode()}
-    monkeypatch.setenv("PIP_INDEX_URL", "https://index/simple/")
-    monkeypatch.setattr(pip_wheel, "_get", lambda url: pages.get(url, b"not pip"))
-    with pytest.raises(ConfigError, match="another hash"):
-        pip_wheel.fetch(tmp_path)
-    monkeypatch.setattr(pip_wheel, "SHA256", (hashlib.sha256(b"not pip").hexdigest(),))
-    assert pip_wheel.fetch(tmp_path / "new").read_bytes() == b"not pip"
+def apt(folder: Path, monkeypatch: pytest.MonkeyPatch, *, unpacks: str) -> None:
+    """Programs named apt-get and dpkg-deb on PATH: the first downloads a package, the second unpacks ``unpacks``."""
+    for name, line in (
+        ("apt-get", ': >"$2.deb"'),
+        ("dpkg-deb", f"mkdir -p $(dirname {unpacks}) && echo pip >{unpacks}"),
+    ):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\n{line}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(pip_wheel, "INSTALLED", folder / "none")
+
+
+def test_pip_s_wheel_is_unpacked_from_debian_s_package_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apt(tmp_path, monkeypatch, unpacks="usr/share/python-wheels/pip-23.0.1-py3-none-any.whl")
+    wheel = pip_wheel.fetch(tmp_path / "cache")
+    assert (wheel.name, wheel.read_text()) == ("pip-23.0.1-py3-none-any.whl", "pip\n")
+    monkeypatch.setenv("PATH", "")
+    assert pip_wheel.fetch(tmp_path / "cache") == wheel
+
+
+def test_without_pip_and_without_apt_the_way_out_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    apt(tmp_path, monkeypatch, unpacks="elsewhere/pip.txt")
+    with pytest.raises(ConfigError, match="holds no wheel"):
+        pip_wheel.fetch(tmp_path / "cache")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ConfigError, match="apt-get install python3-venv"):
+        pip_wheel.fetch(tmp_path / "cache")
