@@ -15,23 +15,30 @@ from validation.report.summary import SEVERITY, comparison
 from validation.report.text import line
 from validation.verdict import Finding, Verdict, exit_code
 
+CSV = "nvidia-smi-csv"
+
 
 @click.command(short_help="Say what the output of a GPU tool means.")
 @click.argument("file", metavar="FILE|-")
 @click.option("--kind", metavar="KIND", help="Which tool printed it, where it is not recognised.")
 @click.option("--profile", metavar="TYPE", help="The instance type it comes from: judges more.")
+@click.option("--fields", metavar="LIST", help="What --query-gpu was asked for, where its CSV came without header.")
 @json_option
-def command(file: str, kind: str | None, profile: str | None, json: bool) -> int:
+def command(file: str, kind: str | None, profile: str | None, fields: str | None, json: bool) -> int:
     """Recognise the output of one tool in FILE (- is stdin), say what it says, what is wrong, and what to do.
 
     \b
     nvidia-smi -q -x | kiln explain -
     dmesg | kiln explain -
     nvidia-smi topo -m | kiln explain - --profile p5.48xlarge
+    nvidia-smi --query-gpu=name,uuid --format=csv,noheader | kiln explain - --fields name,uuid
 
     Exits with the verdict: 0 nothing wrong, 1 FAIL, 3 UNKNOWN: not recognised, cut short, or could not be looked at.
     """
-    explanation = explain(read_text(file), kind=kind, profile=profile)
+    text = read_text(file)
+    if fields is not None:
+        text, kind = f"{fields}\n{text}", kind or CSV
+    explanation = explain(text, kind=kind, profile=profile)
     if json:
         click.echo(json_module.dumps(explanation.to_dict(), indent=2))
     else:

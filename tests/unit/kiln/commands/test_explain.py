@@ -76,3 +76,18 @@ def test_a_file_is_read_by_name_and_a_missing_one_is_told(tmp_path: Path, capsys
     assert main(["explain", str(tmp_path / "dmesg.txt")]) == 1
     assert main(["explain", str(tmp_path / "nothing")]) == 2
     assert "nothing: cannot be read" in capsys.readouterr().err
+
+
+def test_a_table_without_header_is_read_by_the_fields_that_were_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{index}, NVIDIA H100 80GB HBM3, 00000000:{bus}:00.0\n" for index, bus in ((0, "53"), (1, "64")))
+    table = tmp_path / "gpus.csv"
+    table.write_text(rows)
+    assert main(["explain", str(table), "--kind", "nvidia-smi-csv"]) == 3
+    assert "--fields" in capsys.readouterr().out
+    assert main(["explain", str(table), "--fields", "index,name,pci.bus_id", "--json"]) == 0
+    gpus = json.loads(capsys.readouterr().out)["facts"]["GpuInventory"]["gpus"]
+    assert [(gpu["index"], gpu["pci_address"]) for gpu in gpus] == [(0, "0000:53:00.0"), (1, "0000:64:00.0")]
+    assert main(["explain", str(table), "--fields", "index,name"]) == 3
+    assert "3 cells under 2 columns" in capsys.readouterr().out
