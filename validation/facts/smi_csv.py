@@ -75,7 +75,7 @@ def parse(text: str) -> GpuInventory:
     if len(set(columns)) != len(columns):
         raise ParseError(TOOL, rows[0][0], "a column is named twice")
     if not set(columns) & _KNOWN:
-        raise ParseError(TOOL, rows[0][0], "no header: without it no column can be told; name the fields that were asked for (--fields)")
+        raise ParseError(TOOL, rows[0][0], "no header, so no column can be told: name the fields asked for (--fields)")
     gpus, versions = [], set()
     for at, (number, line) in enumerate(rows[1:]):
         cells = _cells(line)
