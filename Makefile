@@ -36,6 +36,7 @@ docs: setup  ## write the generated pages: docs/checks.md, docs/faults.md, the t
 	$(BIN)/python -m tools.docs
 
 test: setup  ## unit and system tests, with coverage
+	@tools/packages.sh
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term -m "not realsmi"
 	@echo "The tests of the real nvidia-smi are not among these: make smi"
 
