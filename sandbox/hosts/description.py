@@ -118,6 +118,16 @@ class Speeds(Model):
     fp16_tflops: float
 
 
+class MigProfile(Model):
+    """The smallest MIG instance of a board, and how many of them it holds. Memory in MiB."""
+
+    name: str  # 1g.10gb
+    most: int
+    sms: int
+    memory_mib: int
+    bar1_mib: int
+
+
 class Lookalike(Model):
     """Another board that fits the same socket: what the fault ``wrong-gpu`` puts in."""
 
@@ -146,7 +156,7 @@ class Board(Model):
     memory: Memory
     repair: Repair
     sram_counters: Literal["split", "single"]  # parity and SEC-DED apart, or one sum
-    mig: bool
+    mig: MigProfile | None = None
     temperature: Temperature
     power: Power
     clocks: ClockRange

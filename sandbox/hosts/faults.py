@@ -236,6 +236,15 @@ def _wrong_gpu(host: Host) -> None:
     gpu.memory_mib = other.memory_mib
 
 
+@_fault("mig-enabled", "gpu.mig", Verdict.FAIL, FaultClass.CONFIGURATION)
+def _mig_enabled(host: Host) -> None:
+    """One GPU is partitioned into MIG instances, which the stack did not ask for; MIG outlives a reboot."""
+    gpu = _victim(host, "mig-enabled")
+    if not gpu.board.mig:
+        raise _unfit(host, "mig-enabled", f"its GPUs ({gpu.board.name}) have no MIG")
+    gpu.mig = True
+
+
 @_fault("nvidia-smi-hangs", "gpu.count", Verdict.UNKNOWN, cured_by_reboot=True)
 def _nvidia_smi_hangs(host: Host) -> None:
     """nvidia-smi and NVML never answer and ignore signals, as with a driver that holds its lock."""

@@ -71,6 +71,7 @@ class Gpu:
     repairs: Repairs = field(default_factory=Repairs)
     throttle: int = THROTTLE_IDLE
     temperature_c: int = 0
+    mig: bool = False  # partitioned: as many of the board's smallest MIG instances as it holds
     recovery: Literal["None", "Reset", "Reboot", "Drain and Reset"] = "None"
     burn_in: dict[str, str] = field(default_factory=dict)  # keys of the stub CUDA library, below gpu.N.burnin
 
@@ -78,6 +79,12 @@ class Gpu:
     def bus_id(self) -> str:
         """The address as NVML prints it: ``00000000:53:00.0``, upper case."""
         return f"0000{self.address}".upper()
+
+    @property
+    def instances(self) -> list[str]:
+        """The UUIDs of its MIG instances."""
+        most = self.board.mig.most if self.mig and self.board.mig else 0
+        return [f"MIG-{uuid.uuid5(uuid.NAMESPACE_OID, f'{self.uuid}/{place}')}" for place in range(most)]
 
 
 @dataclass
@@ -147,6 +154,8 @@ def peers_of_links(described: Machine, slot: int) -> list[int | None]:
 
 
 def _bonded(described: Machine, first: Gpu, second: Gpu) -> int:
+    if first.mig or second.mig:
+        return 0  # a partitioned GPU has no NVLink: the driver refuses to be asked for it
     ends = peers_of_links(described, first.slot)
     return sum(active for active, end in zip(first.links, ends, strict=True) if end in (None, second.slot))
 

@@ -21,7 +21,15 @@ from profiles.errors import KilnError
 SOURCES = Path(__file__).resolve().parent
 READER = "machine.c"  # in every library
 LIBRARIES: Mapping[str, tuple[str, ...]] = {
-    "libnvidia-ml.so.1": ("nvml.c", "nvml_fields.c", "nvml_health.c", "nvml_links.c", "nvml_smi.c", READER),
+    "libnvidia-ml.so.1": (
+        "nvml.c",
+        "nvml_fields.c",
+        "nvml_health.c",
+        "nvml_links.c",
+        "nvml_mig.c",
+        "nvml_smi.c",
+        READER,
+    ),
     "libcuda.so.1": ("cuda.c", READER),
     "libcublas.so.12": ("cublas.c", READER),
 }

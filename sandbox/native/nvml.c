@@ -13,14 +13,16 @@
  *   remap.{corrected,uncorrected,pending,failure,banks}    retired.{single,double,pending}
  *   temperature.{gpu,memory,margin} threshold.{0..7} tlimit.{shutdown,slowdown,memory,gpu}
  *   power.{usage,average,limit,default,min,max} (mW)    clock.{graphics,sm,memory,video}[.max]    pstate
- *   throttle (mask)    pcie.{gen,gen.max,width,width.max,replay}    mig.{current,pending} persistence compute_mode
+ *   throttle (mask)    pcie.{gen,gen.max,width,width.max,replay}    persistence compute_mode
+ *   mig.{current,pending,max,count} and of each MIG instance mig.K.{name,uuid,gi,ci,slices,sms,copy,decoders,encoders,
+ *   jpegs,ofas} mig.K.memory.{total,reserved,used} mig.K.bar1.total
  *   nvlink.count nvlink.version nvlink.rate_mbps nvlink.L.active nvlink.L.remote (bus id) nvlink.L.remote_type
  *   topology.M p2p.M p2p_nvlink.M (NVML's numbers)    cpus nodes (kernel lists)    memory.numa    recovery
  *   fabric.{state,status,clique,uuid,health,summary}
  *
  * Struct layouts are those that NVIDIA publishes with its Python binding (nvidia-ml-py). The library's parts: this file
  * (library and devices), nvml_health.c (memory errors, temperatures, clocks), nvml_links.c (NVLink, topology, fabric),
- * nvml_fields.c (field values), nvml_smi.c (what only nvidia-smi asks for).
+ * nvml_mig.c (MIG instances), nvml_fields.c (field values), nvml_smi.c (what only nvidia-smi asks for).
  */
 #include "nvml.h"
 
@@ -31,10 +33,16 @@
 #include <strings.h>
 #include <unistd.h>
 
+enum { INSTANCE_SHIFT = 16, INDEX_MASK = 0xffff }; /* a handle: the GPU's index + 1, above it the MIG instance */
+
 static int initialised;
 
 Device nvml_device_of(unsigned index) { return (Device)(uintptr_t)(index + 1); }
-unsigned nvml_index_of(Device device) { return (unsigned)(uintptr_t)device - 1; }
+unsigned nvml_index_of(Device device) { return (unsigned)((uintptr_t)device & INDEX_MASK) - 1; }
+unsigned nvml_instance_of(Device device) { return (unsigned)((uintptr_t)device >> INSTANCE_SHIFT); }
+Device nvml_instance_handle(Device device, unsigned instance) {
+    return (Device)((uintptr_t)device | (uintptr_t)(instance + 1) << INSTANCE_SHIFT);
+}
 unsigned nvml_device_count(void) { return (unsigned)machine_number("gpu.count", 0); }
 
 /* Is this a device that can be asked? Its error code if not. */
@@ -46,8 +54,13 @@ Return nvml_usable(Device device) {
 
 /* The text of one name of a device; the error code where there is none. */
 Return nvml_text_of(Device device, const char *name, const char **text) {
+    char key[64];
     Return code = nvml_usable(device);
     if (code) return code;
+    if (nvml_instance_of(device)) {
+        snprintf(key, sizeof key, "mig.%u.%s", nvml_instance_of(device) - 1, name);
+        name = key;
+    }
     *text = machine_gpu(nvml_index_of(device), name);
     if (!*text) return NOT_SUPPORTED;
     return **text == '!' ? (Return)strtol(*text + 1, NULL, 10) : SUCCESS;

@@ -23,6 +23,11 @@ enum {
 
 Device nvml_device_of(unsigned index);
 unsigned nvml_index_of(Device device);
+
+/* A MIG instance of a GPU, counted from 1; 0 for the GPU itself. And the handle of its instance, counted from 0. */
+unsigned nvml_instance_of(Device device);
+Device nvml_instance_handle(Device device, unsigned instance);
+
 unsigned nvml_device_count(void);
 
 /* SUCCESS for a device that can be asked, else its error code. */

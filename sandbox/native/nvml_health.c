@@ -129,6 +129,8 @@ Return nvmlDeviceGetSupportedClocksEventReasons(Device device, unsigned long lon
 
 struct utilization { unsigned gpu, memory; };
 Return nvmlDeviceGetUtilizationRates(Device device, struct utilization *rates) {
+    unsigned sliced = 0;
     *rates = (struct utilization){0, 0};
+    if (nvml_unsigned_of(device, "mig.current", &sliced) == SUCCESS && sliced) return NOT_SUPPORTED; /* nor on hardware */
     return nvml_usable(device);
 }

@@ -231,7 +231,16 @@ def test_explain_recognises_each_output(arguments: tuple[str, ...], kind: str, m
 
 
 @pytest.mark.parametrize(
-    "fault", ["ecc-uncorrectable", "remap-pending", "thermal-throttle", "wrong-gpu", "wrong-driver", "gpu-missing"]
+    "fault",
+    [
+        "ecc-uncorrectable",
+        "remap-pending",
+        "thermal-throttle",
+        "wrong-gpu",
+        "wrong-driver",
+        "gpu-missing",
+        "mig-enabled",
+    ],
 )
 def test_a_fault_shows_as_it_is_rendered(fault: str, make_host: MakeHost, smi: Smi) -> None:
     healthy, faulty = make_host("p4d.24xlarge"), make_host(P5, fault)
@@ -240,6 +249,28 @@ def test_a_fault_shows_as_it_is_rendered(fault: str, make_host: MakeHost, smi: S
     for real, ours in zip(inventory.gpus, rendered(faulty), strict=True):
         assert_same(real, ours, unprinted=NEWER)
     assert inventory != smi_xml.parse(smi(healthy, "-q", "-x"))
+
+
+@pytest.mark.parametrize("instance_type", [P5, "p4d.24xlarge"])
+def test_a_partitioned_gpu_is_one_gpu_with_its_instances(instance_type: str, make_host: MakeHost, smi: Smi) -> None:
+    """The blocks of the MIG instances, which repeat the GPU's own names, are not taken for the GPU's."""
+    host = make_host(instance_type, "mig-enabled")
+    gpus = len(host.state.gpus)
+    inventory = smi_xml.parse(smi(host, "-q", "-x"))
+    assert smi_text.parse(smi(host, "-q")).gpus == inventory.gpus
+    assert [gpu.mig_enabled for gpu in inventory.gpus] == [index == 3 for index in range(gpus)]
+    assert {gpu.memory_total_mib for gpu in inventory.gpus} == {float(host.state.gpus[0].memory_mib)}
+    assert smi(host, "-L") == render(host.state).answers["nvidia-smi/L"].stdout
+    listed = smi_list.parse_list(smi(host, "-L"))
+    assert len(listed.inventory.gpus) == gpus
+    assert [part.uuid for part in listed.mig_devices] == host.state.gpus[3].instances
+    table = smi_list.parse_table(smi(host))
+    assert table.gpus == tuple(range(gpus))
+    assert table.errors == ()
+    assert (
+        topo.parse(smi(host, "topo", "-m")).links
+        == topo.parse(render(host.state).answers["nvidia-smi/topo-m"].stdout).links
+    )
 
 
 @pytest.mark.parametrize("instance_type", WITH_NVLINK)

@@ -20,10 +20,13 @@ class NvlinkCheck(PerGpuCheck):
         return "this machine has no NVLink by design" if wanted and wanted.value == 0 else ""
 
     def _unreadable(self, gpu: Gpu, links: Missing, expected: Expectation) -> Finding:
-        if expected.mig and links.reason is Reason.NOT_APPLICABLE:
-            message = "NVLink cannot be read while MIG is on, as the stack asked"
-            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, message)
-        return self.missing(gpu.label, "NVLink state", links)
+        if gpu.mig_enabled is not True or links.reason is Reason.FAULT:
+            return self.missing(gpu.label, "NVLink state", links)
+        message = "NVLink cannot be read while MIG is on"
+        if expected.mig:
+            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, f"{message}, as the stack asked")
+        remedy = "Mend what gpu.mig says, and validate again."
+        return self.finding(Verdict.UNKNOWN, gpu.label, message, measured=str(links), remedy=remedy)
 
 
 class NvlinkActive(NvlinkCheck):

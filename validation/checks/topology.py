@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from profiles.models import Expectation
 from validation.checks.base import Check
-from validation.checks.wording import counted, listed, profile_of
+from validation.checks.wording import counted, listed, profile_of, ranges
 from validation.facts.gpu import GpuInventory
 from validation.facts.host import NumaMap, P2pMatrix, Pair, Topology
 from validation.facts.missing import Missing
@@ -43,11 +43,16 @@ class TopologyPairs(Check):
         cells = _cells(wanted.value, topology.gpus)
         source = expected.source_of(wanted.source)
         bad = {pair: topology.links[pair] for pair in cells if topology.links[pair] != cells[pair]}
+        alone = _apart(facts, bad)
+        if alone:
+            yield _in_mig(self, alone, expected)
+            bad = {pair: word for pair, word in bad.items() if not alone.intersection(pair)}
         if bad:
             yield self._wrong(bad, cells, source)
-        else:
+        elif any(not alone.intersection(pair) for pair in cells):
             shape = wanted.value if isinstance(wanted.value, str) else "as on a good machine"
-            yield self.finding(Verdict.PASS, "host", f"all pairs of {count} GPUs: {shape}", source=source)
+            which = f"the other {counted(count - len(alone), 'GPU')}" if alone else f"{count} GPUs"
+            yield self.finding(Verdict.PASS, "host", f"all pairs of {which}: {shape}", source=source)
 
     def _wrong(self, bad: Mapping[Pair, str], cells: Mapping[Pair, str], source: str) -> Finding:
         pairs = [(a, b) for a, b in sorted(bad) if a < b or (b, a) not in bad]
@@ -84,6 +89,13 @@ class P2pStatus(Check):
         wanted = profile.links.p2p
         word = wanted.value if wanted else "OK"
         bad = sorted(pair for pair, seen in status.items() if seen != word)
+        alone = _apart(facts, bad)
+        if alone:
+            yield _in_mig(self, alone, expected)
+            bad = [pair for pair in bad if not alone.intersection(pair)]
+            status = {pair: word for pair, word in status.items() if not alone.intersection(pair)}
+            if not status:
+                return
         if status and not bad and word != "OK":
             message = f"all {len(status)} pairs {word}: no peer access, by design of this machine"
             yield self.finding(Verdict.NOT_APPLICABLE, "host", message, measured=word)
@@ -209,6 +221,23 @@ def _not_all(check: Check, found: int, wanted: int) -> Finding:
     message = f"{found} of {counted(wanted, 'GPU')}: which is which cannot be told; see gpu.count"
     remedy = "Mend what gpu.count says, and validate again."
     return check.finding(Verdict.UNKNOWN, "host", message, measured=str(found), expected=str(wanted), remedy=remedy)
+
+
+def _apart(facts: Facts, pairs: Iterable[Pair]) -> set[int]:
+    """The GPUs among those of the pairs that are partitioned: with MIG on, a GPU has no peer (MIG user guide 620)."""
+    gpus = facts.need(GpuInventory).gpus if GpuInventory in facts else ()
+    return {gpu.index for gpu in gpus if gpu.mig_enabled is True} & {at for pair in pairs for at in pair}
+
+
+def _in_mig(check: Check, gpus: set[int], expected: Expectation) -> Finding:
+    """Nothing to judge where the stack asked for MIG; where it did not, gpu.mig says what to do."""
+    subject = f"GPU{min(gpus)}" if len(gpus) == 1 else "host"
+    of = f"GPU {ranges(gpus)}" if len(gpus) == 1 else f"GPUs {ranges(gpus)}"
+    if expected.mig:
+        message = f"{of} in MIG mode, as the stack asked: no peer to reach"
+        return check.finding(Verdict.NOT_APPLICABLE, subject, message)
+    message = f"{of} in MIG mode: the pairs cannot be judged; see gpu.mig"
+    return check.finding(Verdict.UNKNOWN, subject, message, remedy="Mend what gpu.mig says, and validate again.")
 
 
 def _cells(wanted: str | tuple[tuple[str, ...], ...], gpus: tuple[int, ...]) -> dict[Pair, str]:

@@ -23,7 +23,17 @@ Column = str | Callable[[Row], object]  # a text that every row has, or how to f
 
 
 def _remapped(pick: Callable[[Gpu], object]) -> Column:
-    return lambda row: pick(row.gpu) if row.gpu.board.repair.kind == "remapped-rows" else NOT_AVAILABLE
+    return lambda row: (
+        pick(row.gpu) if row.gpu.board.repair.kind == "remapped-rows" and not row.gpu.mig else NOT_AVAILABLE
+    )
+
+
+def _mig(row: Row) -> object:
+    return ("Enabled" if row.gpu.mig else "Disabled") if row.gpu.board.mig else NOT_AVAILABLE
+
+
+def _utilization(row: Row) -> object:
+    return NOT_AVAILABLE if row.gpu.mig else "0"
 
 
 def _retired(pick: Callable[[Gpu], object]) -> Column:
@@ -53,14 +63,14 @@ FIELDS: dict[str, tuple[str, Column]] = {
     "compute_mode": ("", "Default"),
     "persistence_mode": ("", "Enabled"),
     "pstate": ("", lambda row: f"P{row.gpu.board.pstate}"),
-    "mig.mode.current": ("", lambda row: "Disabled" if row.gpu.board.mig else NOT_AVAILABLE),
-    "mig.mode.pending": ("", lambda row: "Disabled" if row.gpu.board.mig else NOT_AVAILABLE),
+    "mig.mode.current": ("", _mig),
+    "mig.mode.pending": ("", _mig),
     "memory.total": ("MiB", lambda row: row.gpu.memory_mib),
     "memory.reserved": ("MiB", lambda row: row.gpu.board.memory.reserved_mib),
     "memory.used": ("MiB", "0"),
     "memory.free": ("MiB", lambda row: row.gpu.memory_mib - row.gpu.board.memory.reserved_mib),
-    "utilization.gpu": ("%", "0"),
-    "utilization.memory": ("%", "0"),
+    "utilization.gpu": ("%", _utilization),
+    "utilization.memory": ("%", _utilization),
     "temperature.gpu": ("", lambda row: row.gpu.temperature_c),
     "temperature.memory": ("", lambda row: row.gpu.board.temperature.memory_c or "N/A"),
     "power.draw": ("W", lambda row: f"{row.gpu.board.power.idle_w:.2f}"),

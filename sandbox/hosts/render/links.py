@@ -7,6 +7,8 @@ from sandbox.hosts.state import Gpu, Host
 
 UNDERLINE = "\x1b[4m"
 RESET = "\x1b[0m"
+# As driver 590 answers for both queries; 535 says nothing.
+NO_LINKS_IN_MIG = "Nvlink queries are not supported for Devices in MIG mode"
 
 TOPOLOGY_LEGEND = """
 Legend:
@@ -117,6 +119,8 @@ def nvlink_status(host: Host) -> str:
             lines.append("Device does not have or support Nvlink")
         elif not any(gpu.links):
             lines.append("NVML: Unable to retrieve NVLink information as all links are inActive")
+        elif gpu.mig:
+            lines.append(NO_LINKS_IN_MIG)
         else:
             rate = f"{gpu.board.nvlink.rate} GB/s"
             lines += [f"\t Link {link}: {rate if active else '<inactive>'}" for link, active in enumerate(gpu.links)]
@@ -132,7 +136,9 @@ def nvlink_errors(host: Host) -> str:
             lines.append("Device does not have or support Nvlink")
         elif not any(gpu.links):
             lines.append("NVML: Unable to retrieve NVLink information as all links are inActive")
-        for link, active in enumerate(gpu.links):
+        elif gpu.mig:
+            lines.append(NO_LINKS_IN_MIG)
+        for link, active in enumerate([] if gpu.mig else gpu.links):
             counts = {"Replay": 0, "Recovery": 0, "CRC": gpu.link_errors.get(link, 0)} if active else {}
             lines += [f"\t Link {link}: {name} Errors: {count}" for name, count in counts.items()]
             lines += [""] if counts else []

@@ -48,11 +48,13 @@ def query_xml(host: Host) -> str:
 
 
 def gpu_list(host: Host) -> str:
-    """``nvidia-smi -L``: the complaint stands where the lost GPU's line would, and the others are listed."""
-    return "".join(
-        complaint(gpu, "gpu ") if gpu.lost else f"GPU {index}: {gpu.name} (UUID: {gpu.uuid})\n"
-        for index, gpu in enumerate(host.gpus)
-    )
+    """``nvidia-smi -L``: the others with their instances, a complaint where the lost GPU's line would be."""
+    lines = []
+    for index, gpu in enumerate(host.gpus):
+        lines.append(complaint(gpu, "gpu ") if gpu.lost else f"GPU {index}: {gpu.name} (UUID: {gpu.uuid})\n")
+        profile = gpu.board.mig.name if gpu.board.mig else ""
+        lines += [f"  MIG {profile:<11} Device {at:2d}: (UUID: {uuid})\n" for at, uuid in enumerate(gpu.instances)]
+    return "".join(lines)
 
 
 def complaint(gpu: Gpu, prefix: str = "GPU") -> str:

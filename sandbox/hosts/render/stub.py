@@ -51,7 +51,24 @@ def _identity(index: int, gpu: Gpu, host: Host) -> Keys:
     if board.architecture != "Volta":  # Volta has no GSP
         keys["gsp"] = host.driver
     if board.mig:
-        keys.update({"mig.current": 0, "mig.pending": 0})
+        keys.update({"mig.current": int(gpu.mig), "mig.pending": int(gpu.mig)})
+        keys.update({"mig.max": board.mig.most, "mig.count": len(gpu.instances)})
+    return keys
+
+
+def _instances(gpu: Gpu) -> Keys:
+    """The MIG instances, each with the ids that the driver gives to equal ones made in one go: from 7 on."""
+    keys: Keys = {}
+    profile = gpu.board.mig
+    for place, uuid in enumerate(gpu.instances):
+        if profile is None:
+            continue
+        instance: Keys = {"index": place, "uuid": uuid, "name": f"{gpu.name} MIG {profile.name}"}
+        instance.update({"gi": 7 + place, "ci": 0, "slices": 1, "sms": profile.sms, "copy": 1, "decoders": 1})
+        instance.update({"jpegs": 1, "encoders": 0, "ofas": 0, "ecc.volatile.uncorrected.sram": 0})
+        instance.update({"memory.total": profile.memory_mib * MIB, "memory.reserved": 0, "memory.used": 0})
+        instance["bar1.total"] = profile.bar1_mib * MIB
+        keys.update({f"mig.{place}.{name}": value for name, value in instance.items()})
     return keys
 
 
@@ -71,7 +88,9 @@ def _memory(gpu: Gpu) -> Keys:
     if gpu.board.sram_counters == "split":
         keys["ecc.sram_threshold"] = 0
     pending, failure = int(repairs.pending), int(repairs.failure)
-    if gpu.board.repair.kind == "remapped-rows":
+    if gpu.mig:
+        pass  # with MIG on, the driver tells of no repair: a capture of driver 590 has N/A everywhere
+    elif gpu.board.repair.kind == "remapped-rows":
         keys.update({"remap.corrected": repairs.corrected, "remap.uncorrected": repairs.uncorrected})
         keys.update({"remap.pending": pending, "remap.failure": failure, "remap.banks": gpu.board.repair.banks})
     else:
@@ -118,7 +137,7 @@ def _links(gpu: Gpu, host: Host) -> Keys:
         keys[f"topology.{other_index}"] = ANCESTORS[host.pcie_pair(gpu, other)]
         keys[f"p2p.{other_index}"] = P2P[p2p_status(host, gpu, other)]
         keys[f"p2p_nvlink.{other_index}"] = P2P["OK" if linked else "NS"]
-    if gpu.board.nvlink:
+    if gpu.board.nvlink and not gpu.mig:
         nvlink = gpu.board.nvlink
         keys.update({"nvlink.count": nvlink.count, "nvlink.version": nvlink.version})
         keys["nvlink.rate_mbps"] = int(float(nvlink.rate) * 1000)
@@ -152,7 +171,7 @@ def render(host: Host) -> str:
             lines += [f"gpu.{index}.error={NVML_GPU_IS_LOST}", f"gpu.{index}.pci.bus_id={gpu.bus_id}"]
             continue
         keys = _identity(index, gpu, host)
-        for more in (_memory(gpu), _physics(gpu, host.machine.pcie_width), _links(gpu, host)):
+        for more in (_instances(gpu), _memory(gpu), _physics(gpu, host.machine.pcie_width), _links(gpu, host)):
             keys.update(more)
         keys.update({f"burnin.{name}": value for name, value in gpu.burn_in.items()})
         lines += [f"gpu.{index}.{name}={value}" for name, value in keys.items()]

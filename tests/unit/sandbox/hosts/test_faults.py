@@ -22,6 +22,7 @@ NAMES = """
     gpu-lost gpu-missing nvlink-down xid-79 xid-13 ecc-uncorrectable remap-pending driver-mismatch wrong-driver
     wrong-gpu nvidia-smi-hangs ssh-refused ssh-slow cloud-init-running wrong-host-key efa-missing corrupt-gemm slow-gpu
     no-work too-fast thermal-throttle noisy-shell no-python no-sudo wrong-fabric-manager nvlink-errors
+    mig-enabled
 """.split()  # noqa: SIM905 - one word a fault reads better than a column of quotes
 MADE_BY_THE_RUNNER = {"host.reachable", "host.identity"}
 
@@ -61,11 +62,32 @@ def test_an_unknown_fault_names_the_known_ones() -> None:
 
 @pytest.mark.parametrize(
     ("instance_type", "name", "why"),
-    [("g5.xlarge", "nvlink-down", "no NVLink"), ("g5.xlarge", "efa-missing", "no EFA interface")],
+    [
+        ("g5.xlarge", "nvlink-down", "no NVLink"),
+        ("g5.xlarge", "efa-missing", "no EFA interface"),
+        ("g5.xlarge", "mig-enabled", "no MIG"),
+    ],
 )
 def test_a_fault_that_does_not_fit_is_refused(instance_type: str, name: str, why: str, make_host: HostMaker) -> None:
     with pytest.raises(ConfigError, match=why):
         make_host(instance_type, name)
+
+
+def test_a_partitioned_gpu_is_so_in_every_source(make_host: HostMaker) -> None:
+    host = make_host(P5, "mig-enabled")
+    gpu = smi_xml.parse(says(host, "nvidia-smi/q-x")).gpus[3]
+    assert (gpu.mig_enabled, gpu.memory_total_mib) == (True, 81559.0)
+    assert isinstance(gpu.remapped_rows.pending, Missing)
+    assert says(host, "nvidia-smi/L").count("MIG 1g.10gb     Device ") == 7
+    assert keys(host)["gpu.3.mig.count"] == "7"
+    assert not [key for key in keys(host) if key.startswith(("gpu.3.nvlink.", "gpu.3.remap."))]
+    assert {says(host, f"nvidia-smi/query-gpu/{name}").splitlines()[3] for name in ("mig.mode.current",)} == {"Enabled"}
+    links = nvlink.parse(says(host, "nvidia-smi/nvlink-s")).gpus[3].nvlinks
+    assert isinstance(links, Missing)
+    assert {word for pair, word in topo.parse(says(host, "nvidia-smi/topo-m")).links.items() if 3 in pair} == {
+        "NODE",
+        "SYS",
+    }
 
 
 def test_a_lost_gpu_is_lost_in_every_source(make_host: HostMaker) -> None:

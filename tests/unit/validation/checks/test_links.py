@@ -70,7 +70,7 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         NvlinkActive,
         "p5.48xlarge",
-        lambda h: h.every(nvlinks=NOT_SUPPORTED).expecting(mig=True),
+        lambda h: h.every(nvlinks=NOT_SUPPORTED, mig_enabled=True).expecting(mig=True),
         ["NOT_APPLICABLE host: NVLink cannot be read while MIG is on, as the stack asked"],
     ),
     (
@@ -136,7 +136,7 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         NvlinkRate,
         "p5.48xlarge",
-        lambda h: h.every(nvlinks=NOT_SUPPORTED).expecting(mig=True),
+        lambda h: h.every(nvlinks=NOT_SUPPORTED, mig_enabled=True).expecting(mig=True),
         ["NOT_APPLICABLE host: NVLink cannot be read while MIG is on, as the stack asked"],
     ),
     (
@@ -150,6 +150,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         "p5.48xlarge",
         lambda h: h.profiled(links={"nvlink_rate_gbps": None}).only(1),
         ["UNKNOWN GPU0: the profile of p5.48xlarge gives no NVLink rate, so there is nothing to judge against"],
+    ),
+    (
+        NvlinkActive,
+        "p5.48xlarge",
+        lambda h: h.gpu(3, nvlinks=NOT_SUPPORTED, mig_enabled=True),
+        ["UNKNOWN GPU3: NVLink cannot be read while MIG is on"],
     ),
     (NvlinkRate, "p5.48xlarge", lambda h: h.drop(GpuInventory), ["UNKNOWN host: could not look: tool: not found"]),
 ]

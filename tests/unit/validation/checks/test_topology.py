@@ -66,7 +66,67 @@ def memory_only_node(h: Host) -> Host:
 NO_MAP = "so there is nothing to judge against (advisory on this type: no capture of the NUMA map of this type)"
 NO_P2P = "so there is nothing to judge against (advisory on this type: no capture of topo -p2p of this type)"
 NO_PAIRS = "so there is nothing to judge against (advisory on this type: no capture of topo -m of this type)"
+
+
+def partitioned(h: Host, *gpus: int) -> Host:
+    """GPUs in MIG mode: no NVLink, no peers."""
+    for gpu in gpus:
+        h = one_gpu_unlinked(h.gpu(gpu, mig_enabled=True), gpu, "SYS")
+    return peers(h, "TNS", *(pair for pair in h.facts().need(P2pMatrix).status if set(pair) & set(gpus)))
+
+
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
+    (
+        TopologyPairs,
+        "p5.48xlarge",
+        lambda h: partitioned(h, 3),
+        [
+            "UNKNOWN GPU3: GPU 3 in MIG mode: the pairs cannot be judged; see gpu.mig",
+            "PASS host: all pairs of the other 7 GPUs: NV18",
+        ],
+    ),
+    (
+        TopologyPairs,
+        "p5.48xlarge",
+        lambda h: one_gpu_unlinked(partitioned(h, 3), 5, "SYS"),
+        [
+            "UNKNOWN GPU3: GPU 3 in MIG mode: the pairs cannot be judged; see gpu.mig",
+            (
+                "FAIL GPU5: 6 pairs not connected as built: GPU0-GPU5 SYS instead of NV18, "
+                "GPU1-GPU5 SYS instead of NV18, GPU2-GPU5 SYS instead of NV18, GPU4-GPU5 SYS instead of NV18 and 2 more"
+            ),
+        ],
+    ),
+    (
+        TopologyPairs,
+        "p5.48xlarge",
+        lambda h: partitioned(h, *range(8)).expecting(mig=True),
+        ["NOT_APPLICABLE host: GPUs 0-7 in MIG mode, as the stack asked: no peer to reach"],
+    ),
+    (
+        P2pStatus,
+        "p5.48xlarge",
+        lambda h: partitioned(h, 3),
+        [
+            "UNKNOWN GPU3: GPU 3 in MIG mode: the pairs cannot be judged; see gpu.mig",
+            "PASS host: all 42 pairs OK",
+        ],
+    ),
+    (
+        P2pStatus,
+        "p5.48xlarge",
+        lambda h: peers(partitioned(h, 3).expecting(mig=True), "NS", (0, 1), (1, 0)),
+        [
+            "NOT_APPLICABLE GPU3: GPU 3 in MIG mode, as the stack asked: no peer to reach",
+            "FAIL GPU0-GPU1: GPU0-GPU1 NS",
+        ],
+    ),
+    (
+        P2pStatus,
+        "p5.48xlarge",
+        lambda h: partitioned(h, *range(8)).expecting(mig=True),
+        ["NOT_APPLICABLE host: GPUs 0-7 in MIG mode, as the stack asked: no peer to reach"],
+    ),
     (TopologyPairs, "p5.48xlarge", lambda h: h, ["PASS host: all pairs of 8 GPUs: NV18"]),
     (TopologyPairs, "p3.16xlarge", lambda h: h, ["PASS host: all pairs of 8 GPUs: as on a good machine"]),
     (TopologyPairs, "g5.48xlarge", lambda h: h, ["PASS host: all pairs of 8 GPUs: PHB"]),
