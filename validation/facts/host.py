@@ -117,13 +117,13 @@ class EfaNics:
 
 @dataclass(frozen=True)
 class RdmaDevice:
-    """One device of ``ibv_devinfo``/``ibstat``. ``link_layer``: InfiniBand, Ethernet, Unspecified (EFA)."""
+    """One device of ``ibv_devinfo``/``ibstat``. ``link_layer``: InfiniBand, Ethernet, Unspecified (EFA); rate in Gbit/s."""
 
     name: str
     vendor_id: str | Missing = ABSENT
     state: str | Missing = ABSENT
     link_layer: str | Missing = ABSENT
-    rate_gbps: float | Missing = ABSENT
+    rate_gbit_s: float | Missing = ABSENT
     firmware: str | Missing = ABSENT
 
 

@@ -61,7 +61,7 @@ def parse_ibstatus(text: str) -> RdmaDevices:
         if key == "state":
             device = replace(device, state=value.partition(":")[2].strip() or value)
         elif key == "rate":
-            device = replace(device, rate_gbps=_rate(value, tool, number))
+            device = replace(device, rate_gbit_s=_rate(value, tool, number))
         elif key == "link_layer":
             device = replace(device, link_layer=word(value))
         found[-1] = (found[-1][0], device)
@@ -84,7 +84,7 @@ def parse_ibstat(text: str) -> RdmaDevices:
         if key == "State":
             device = replace(device, state=word(value))
         elif key == "Rate":
-            device = replace(device, rate_gbps=_rate(value, tool, number))
+            device = replace(device, rate_gbit_s=_rate(value, tool, number))
         elif key == "Link layer":
             device = replace(device, link_layer=word(value))
         elif key == "Firmware version":

@@ -85,8 +85,8 @@ def test_rdma_devices_are_read_from_four_tools() -> None:
     link = "link rdmap0/1 state ACTIVE physical_state LINK_UP netdev eth0\n"
     assert rdma.parse_ibv_devinfo(ibv).devices[0].vendor_id == rdma.AMAZON
     assert rdma.parse_ibv_devinfo(ibv).devices[0].state == "PORT_ACTIVE"
-    assert rdma.parse_ibstat(ibstat).devices[0].rate_gbps == 400
-    assert (rdma.parse_ibstatus(status).devices[0].state, rdma.parse_ibstatus(status).devices[0].rate_gbps) == (
+    assert rdma.parse_ibstat(ibstat).devices[0].rate_gbit_s == 400
+    assert (rdma.parse_ibstatus(status).devices[0].state, rdma.parse_ibstatus(status).devices[0].rate_gbit_s) == (
         "DOWN",
         10,
     )
