@@ -40,7 +40,7 @@ def test_what_is_only_read_is_0_and_says_what_would_judge_it(
     assert explain(monkeypatch, NVCC) == 0
     text = capsys.readouterr().out
     assert "versions: nvcc 12.6.85" in text
-    assert "Not judged\n  cuda.toolkit: needs " in text
+    assert "Not judged\n  needs what the stack asked for (kiln check, kiln validate): cuda.toolkit" in text
 
 
 @pytest.mark.parametrize("text", ["", "hello\n"])
