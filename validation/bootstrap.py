@@ -1,7 +1,7 @@
 """The probe as one zip, and the command line that runs it on a host from the connection's own input.
 
 Nothing is written to the host: the zip arrives on standard input and runs from memory. It holds validation/probe and
-the installed, locked ``pynvml``; it is built once per process, always to the same bytes.
+what that uses of the installed, locked ``pynvml``; it is built once per process, always to the same bytes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ import functools
 import hashlib
 import importlib.util
 import io
+import re
 import shlex
+import threading
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from profiles.errors import ConfigError
+from validation.excerpt import excerpt, words
 
 EPOCH = (2020, 1, 1, 0, 0, 0)  # a fixed date in the archive, so that equal content is an equal digest
 
@@ -58,22 +61,36 @@ echo "{no_python}" >&2
 exit 127"""
 ONE_LINE = str.maketrans({"\n": "\\0012", "!": "\\0041", "\\": "\\0134"})  # for printf %b
 SUDO_CHECK = f'if ! command -v sudo >/dev/null 2>&1; then echo "{NO_SUDO}" >&2; exit 127; fi\n'
+_BUILDING = threading.Lock()
+
+
+def archive() -> bytes:
+    """The zip. Raises ConfigError where nvidia-ml-py is not installed."""
+    with _BUILDING:  # many hosts ask at the same moment
+        return build()
 
 
 @functools.cache
-def archive() -> bytes:
-    """The zip. Raises ConfigError where nvidia-ml-py is not installed."""
+def build() -> bytes:
+    """The zip, for one caller at a time."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
+        for name, source in sorted(sources().items()):
+            target.writestr(zipfile.ZipInfo(name, EPOCH), source, zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()
+
+
+def sources() -> dict[str, str]:
+    """The modules of the zip by their path in it. Raises ConfigError as :func:`archive` does."""
     spec = importlib.util.find_spec("pynvml")
     if spec is None or spec.origin is None:
         raise ConfigError("nvidia-ml-py is not installed", remedy="install Kiln's locked requirements: make setup")
-    probe = Path(__file__).parent / "probe"
-    sources = {"validation/__init__.py": b"", "pynvml.py": Path(spec.origin).read_bytes()}
-    sources |= {f"validation/probe/{path.name}": path.read_bytes() for path in sorted(probe.glob("*.py"))}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
-        for name, source in sorted(sources.items()):
-            target.writestr(zipfile.ZipInfo(name, EPOCH), source, zipfile.ZIP_DEFLATED, 9)
-    return buffer.getvalue()
+    paths = (Path(__file__).parent / "probe").glob("*.py")
+    probe = {f"validation/probe/{path.name}": path.read_text(encoding="utf-8") for path in paths}
+    library = Path(spec.origin).read_text(encoding="utf-8")
+    # pynvml finds its errors by the beginning of their names.
+    used = words("\n".join(probe.values())).union(re.findall(r"NVML_ERROR_\w+", library))
+    return {**probe, "validation/__init__.py": "", "pynvml.py": excerpt(library, used)}
 
 
 @functools.cache

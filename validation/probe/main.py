@@ -7,9 +7,9 @@ hold it back.
 import hashlib
 import json
 import os
-import platform
 import re
 import signal
+import sys
 import time
 from typing import Any, Dict, List
 
@@ -57,7 +57,7 @@ def header(root: Root, archive: bytes) -> Dict[str, Any]:
         "root": root.path,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "probe": hashlib.sha256(archive).hexdigest(),
-        "python": platform.python_version(),
+        "python": "%d.%d.%d" % sys.version_info[:3],
         "uid": os.getuid(),
         "hostname": os.uname()[1],
     }

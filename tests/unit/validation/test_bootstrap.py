@@ -7,7 +7,9 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,26 @@ def test_the_archive_holds_the_whole_probe_and_pynvml_and_is_always_the_same() -
     assert {f"validation/probe/{path.name}" for path in probe.glob("*.py")} < set(names)
     assert "pynvml.py" in names
     first = bootstrap.archive()
-    bootstrap.archive.cache_clear()
+    bootstrap.build.cache_clear()
     assert bootstrap.archive() == first
+
+
+def test_the_archive_is_built_once_for_hosts_that_ask_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+
+    def slow() -> dict[str, str]:
+        built.append(1)
+        time.sleep(0.05)
+        return {"a.py": ""}
+
+    bootstrap.build.cache_clear()
+    monkeypatch.setattr(bootstrap, "sources", slow)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            archives = list(pool.map(lambda _: bootstrap.archive(), range(4)))
+    finally:
+        bootstrap.build.cache_clear()
+    assert len(set(archives)) == len(built) == 1
 
 
 def test_root_needs_no_sudo_and_others_use_it_without_a_prompt() -> None:
