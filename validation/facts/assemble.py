@@ -128,18 +128,23 @@ def _said(item: Item) -> str:
     return fault.text[:200] if fault and not item.error else last
 
 
+def _why_none(item: Item) -> str:
+    """Why there is no output that may be parsed, for an outcome other than ``ok``."""
+    if item.outcome is Outcome.ERROR:
+        return _said(item)
+    reason = {
+        Outcome.NOT_FOUND: "not found",
+        Outcome.TIMEOUT: f"no answer within {item.duration_s:.0f} s",
+        Outcome.DENIED: "permission denied",
+    }[item.outcome]
+    return f"{reason} ({_said(item)})" if item.error else reason
+
+
 def _text(bundle: Bundle, name: str, *, any_status: bool = False) -> str:
     """The item's text if it may be parsed as a whole, else raises the gap that says why not."""
     item = _item(bundle, name)
-    reasons = {
-        Outcome.NOT_FOUND: f"{item.source}: not found",
-        Outcome.TIMEOUT: f"{item.source}: no answer within {item.duration_s:.0f} s",
-        Outcome.DENIED: f"{item.source}: permission denied",
-        Outcome.ERROR: f"{item.source}: {_said(item)}",
-    }
     if item.outcome is not Outcome.OK:
-        detail = f" ({_said(item)})" if item.error and item.outcome is not Outcome.ERROR else ""
-        raise _GapError(reasons[item.outcome] + detail, name)
+        raise _GapError(f"{item.source}: {_why_none(item)}", name)
     if item.truncated:
         raise _GapError(f"{item.source}: the output was cut off at the probe's limit", name)
     if item.rc not in (None, 0) and not any_status:

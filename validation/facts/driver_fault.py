@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from validation.facts.gpu import DriverFault
-from validation.facts.text import lines, pci_address
+from validation.facts.text import clean, pci_address
 
 _HANDLE = re.compile(
     r"Unable to determine the device handle for (?:GPU|gpu)\s*(?P<index>\d+(?=:\s|\s))?:?\s*"
@@ -41,17 +41,18 @@ _WORDS = (
     "version mismatch", "version_mismatch", "device handle", "gpu is lost", "gpu_is_lost", "nvidia driver",
     "driver not loaded", "driver_not_loaded", "no supported driver", "no devices", "not yet initialized",
     "system_not_ready", "systemnotready", "cuda error", "initialize nvml", "topology matrix",
-    "capability matrix", "\x1b", "\x00",
+    "capability matrix",
 )  # fmt: skip
 
 
 def find(text: str, source: str) -> tuple[DriverFault, ...]:
     """Every line of the text in which the driver or its library says that it cannot work, in order, each once."""
     faults: dict[tuple[str, str], DriverFault] = {}
-    lowered = text.lower()
+    plain = clean(text)
+    lowered = plain.lower()
     if not any(words in lowered for words in _WORDS):  # most outputs are long and name no fault
         return ()
-    for line in lines(text):
+    for line in plain.split("\n"):
         stripped = line.strip()
         if len(stripped) > 400:
             continue
