@@ -81,7 +81,7 @@ def _driver_error(text: str) -> object:
 
 
 _MATRIX_ROW = r"^\s*(?:GPU|PPU)\d+[ \t]+(?:{cells})\b"
-_LINKS = r"X|NV\d+|ICN\d+|PIX|PXB|PHB|NODE|SYS|SOC"
+_LINKS = r"X|NV\d+|ICN\d+|PIX|PXB|PHB|PSB|NODE|SYS|SOC|C2C"
 
 # The first that fits is the kind: the ones with a signature of their own come before the ones with a loose one.
 KINDS: tuple[Kind, ...] = (
@@ -126,9 +126,9 @@ KINDS: tuple[Kind, ...] = (
         "peer-to-peer matrix",
         _has(
             _MATRIX_ROW.format(cells=r"X[ \t]+(?:OK|CNS|GNS|TNS|NS|DR|U)|OK|CNS|GNS|TNS|NS|DR|U")
-            + r"|^ +OK +=|topo -p2p [rwnap]$"
+            + r"|^ +OK +=|topo -p2p [rwnap]+$"
         ),
-        topo_p2p.parse,
+        lambda text: topo_p2p.parse(text, ""),
     ),
     Kind("topo-m", "pair matrix", _has(_MATRIX_ROW.format(cells=_LINKS)), topo.parse),
     Kind(

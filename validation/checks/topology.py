@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from profiles.models import Expectation
+from profiles.models import Expectation, Expected
 from validation.checks.base import Check
 from validation.checks.wording import counted, listed, profile_of, ranges
 from validation.facts.gpu import GpuInventory
 from validation.facts.host import NumaMap, P2pMatrix, Pair, Topology
 from validation.facts.missing import Missing
 from validation.facts.store import Facts
+from validation.facts.topo import UNTOLD
 from validation.verdict import FaultClass, Finding, Verdict
+
+_OLD_WORDS = {"SOC": "SYS", "PSB": "PIX"}  # drivers up to 384 and up to 450, for what the later word means
 
 
 class TopologyPairs(Check):
@@ -42,11 +45,18 @@ class TopologyPairs(Check):
             return
         cells = _cells(wanted.value, topology.gpus)
         source = expected.source_of(wanted.source)
-        bad = {pair: topology.links[pair] for pair in cells if topology.links[pair] != cells[pair]}
+        links = {pair: _OLD_WORDS.get(word, word) for pair, word in topology.links.items()}
+        bad = {pair: links[pair] for pair in cells if links[pair] != cells[pair]}
         alone = _apart(facts, bad)
         if alone:
             yield _in_mig(self, alone, expected)
             bad = {pair: word for pair, word in bad.items() if not alone.intersection(pair)}
+        untold = [pair for pair, word in bad.items() if word in UNTOLD]
+        if untold:
+            yield _untold(self, untold, f"a word for how they are connected ({listed(UNTOLD)})")
+            bad = {pair: word for pair, word in bad.items() if word not in UNTOLD}
+            if not bad:
+                return
         if bad:
             yield self._wrong(bad, cells, source)
         elif any(not alone.intersection(pair) for pair in cells):
@@ -85,22 +95,36 @@ class P2pStatus(Check):
             yield self.finding(Verdict.NOT_APPLICABLE, "host", "this machine has one GPU: there is no pair")
             return
         matrix = facts.need(P2pMatrix)
-        status = {pair: word for pair, word in matrix.status.items() if pair[0] != pair[1]}
+        if not _of_memory(matrix):
+            message = f"a matrix of another capability than read or write ({matrix.capability or 'not told which'})"
+            remedy = "Judge the matrix of nvidia-smi topo -p2p r."
+            yield self.finding(Verdict.UNKNOWN, "host", message, remedy=remedy)
+            return
         wanted = profile.links.p2p
-        word = wanted.value if wanted else "OK"
-        bad = sorted(pair for pair, seen in status.items() if seen != word)
+        status = {pair: seen for pair, seen in matrix.status.items() if pair[0] != pair[1]}
+        bad = [pair for pair, seen in status.items() if seen != (wanted.value if wanted else "OK")]
         alone = _apart(facts, bad)
         if alone:
             yield _in_mig(self, alone, expected)
-            bad = [pair for pair in bad if not alone.intersection(pair)]
-            status = {pair: word for pair, word in status.items() if not alone.intersection(pair)}
-            if not status:
-                return
+        untold = [pair for pair in bad if status[pair] == "U" and not alone.intersection(pair)]
+        if untold:
+            yield _untold(self, untold, "whether they can reach each other (U)")
+        left = {pair: seen for pair, seen in status.items() if pair not in untold and not alone.intersection(pair)}
+        if left or not (alone or untold):
+            yield from self._rest(matrix, left, wanted, expected)
+
+    def _rest(
+        self, matrix: P2pMatrix, status: Mapping[Pair, str], wanted: Expected[str] | None, expected: Expectation
+    ) -> Iterable[Finding]:
+        """The pairs that the driver knows of and that are no MIG GPU's."""
+        word = wanted.value if wanted else "OK"
+        bad = sorted(pair for pair, seen in status.items() if seen != word)
+        count = profile_of(expected).gpu.count.value
         if status and not bad and word != "OK":
             message = f"all {len(status)} pairs {word}: no peer access, by design of this machine"
             yield self.finding(Verdict.NOT_APPLICABLE, "host", message, measured=word)
-        elif len(matrix.gpus) != profile.gpu.count.value:
-            yield _not_all(self, len(matrix.gpus), profile.gpu.count.value)
+        elif len(matrix.gpus) != count:
+            yield _not_all(self, len(matrix.gpus), count)
         elif not bad:
             yield self.finding(Verdict.PASS, "host", f"all {len(status)} pairs OK", measured="OK")
         elif wanted is None:
@@ -214,6 +238,19 @@ class NumaNodes(Check):
             return
         distance = f", distance {far[0]}" if far else ""
         yield self.finding(Verdict.PASS, "host", f"{counted(len(nodes), 'NUMA node')}{distance}", source=source)
+
+
+def _of_memory(matrix: P2pMatrix) -> bool:
+    """Whether the matrix tells about memory access: not ``-p2p n``, ``a`` or ``p``, of which NS is the usual answer."""
+    if matrix.capability:
+        return set(matrix.capability) <= {"r", "w"}
+    return "NS" not in matrix.status.values()
+
+
+def _untold(check: Check, pairs: list[Pair], what: str) -> Finding:
+    """What the driver does not know accuses nobody."""
+    named = listed((f"GPU{a}-GPU{b}" for a, b in pairs if a < b or (b, a) not in pairs), limit=4)
+    return check.finding(Verdict.UNKNOWN, "host", f"{named}: the driver does not tell {what}")
 
 
 def _not_all(check: Check, found: int, wanted: int) -> Finding:

@@ -30,7 +30,7 @@ class Topology:
 class P2pMatrix:
     """``nvidia-smi topo -p2p CAPABILITY``: status per ordered pair: OK, CNS, GNS, TNS, NS, DR, U."""
 
-    capability: str  # r, w, n, a, p
+    capability: str  # r, w, n, a, p or several of them; "" where the text does not tell
     gpus: tuple[int, ...]
     status: Mapping[Pair, str]
 

@@ -8,17 +8,35 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from profiles.errors import ParseError
 from validation.facts.text import lines
 
 GPU_LABEL = re.compile(r"^(?:GPU|PPU)(\d+)$")
-# Two labels printed without a blank between them ("NIC28NIC29"): the columns after them cannot be told apart.
-_GLUED = re.compile(r"^(?:GPU|PPU|NIC)\d+\S*(?:GPU|PPU|NIC|mlx5_)\d+|^mlx5_\d+\S*(?:mlx5_|NIC|GPU)\d+")
+# Labels that a terminal's line break or a paste ran together ("GPU0GPU1", "NIC28NIC29").
+_DEVICE = re.compile(r"(?:GPU|PPU|NIC)\d+|mlx5_\d+")
 _BLANK = "\ue000"  # stands for the blank inside a label of two words while a line is split
+_REST = re.compile(r"^[\d,-]+$|^N/A$")  # what follows the last cell of a row: CPUs, NUMA nodes
+_NETWORK = ("NIC", "mlx", "rdma", "roce", "ib")
 AFFINITY = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
+
+
+class Words:
+    """What a cell between two devices may be: patterns of which none begins another, so that joined ones come apart."""
+
+    def __init__(self, *patterns: str) -> None:
+        self._one = re.compile("|".join(("X", *patterns)))
+
+    def knows(self, cell: str) -> bool:
+        """Whether the cell is one of the words, or the X of the diagonal."""
+        return self._one.fullmatch(cell) is not None
+
+    def apart(self, cell: str) -> list[str]:
+        """``NODEPIX`` as two cells; a cell that is not made of words alone stays one."""
+        found = self._one.findall(cell)
+        return found if "".join(found) == cell else [cell]
 
 
 @dataclass(frozen=True)
@@ -32,11 +50,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Matrix:
-    """``columns`` are the header's labels, "" where the tool printed an empty one. ``gpus``: rows by GPU index."""
+    """``columns`` are the header's labels, "" where the tool printed an empty one. ``gpus``: rows by GPU index.
+
+    ``affinity`` is false where the affinity cells cannot be told apart, because some are empty and the tabs are gone.
+    """
 
     columns: tuple[str, ...]
     gpus: dict[int, Row]
-    others: tuple[Row, ...]
+    affinity: bool = True
 
     @functools.cached_property  # asked for every cell
     def gpu_columns(self) -> tuple[int, ...]:
@@ -45,32 +66,46 @@ class Matrix:
         return tuple(found[index] for index in sorted(found))
 
 
-def read(text: str, tool: str, cell: re.Pattern[str]) -> Matrix:
-    """The matrix in a text; ``cell`` is what a cell between two devices may be.
+@dataclass(frozen=True)
+class _Header:
+    """``line``: its number, from 1. ``end``: how many lines stand before the rows. ``glued``: labels run together."""
 
-    Raises ParseError where there is no header, where labels run together, where GPU columns and rows are not the same
-    GPUs 0..n-1, where a row is shorter or longer than the header, and where the diagonal is not X.
+    line: int
+    end: int
+    columns: tuple[str, ...]
+    tabbed: bool
+    glued: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def devices(self) -> int:
+        return sum(name not in AFFINITY for name in self.columns)
+
+
+def read(text: str, tool: str, words: Words) -> Matrix:
+    """The matrix in a text.
+
+    Raises ParseError where there is no header or a second one, where GPU columns and rows are not the same GPUs
+    0..n-1, where a row is shorter or longer than the header, and where the diagonal is not X.
     """
     numbered = [(number, line.rstrip("\n")) for number, line in enumerate(lines(text), start=1)]
-    at, columns, tabbed = _header(numbered, tool, cell)
-    _check_header(columns, tool, numbered[at - 1][0])
+    header = _header(numbered, tool, words)
     gpus: dict[int, Row] = {}
-    others: list[Row] = []
-    for number, line in numbered[at:]:
+    for number, line in _unwrapped(numbered[header.end :], header, words):
         if not line.strip():
-            if gpus or others:
+            if gpus:
                 break
             continue
-        row = _row(number, line, columns, tabbed=tabbed, tool=tool)
-        match = GPU_LABEL.match(row.label)
-        if match is None:
-            others.append(row)
-            continue
-        if int(match[1]) in gpus:
-            raise ParseError(tool, number, f"a second row for {row.label}")
-        gpus[int(match[1])] = row
-    matrix = Matrix(tuple(columns), gpus, tuple(others))
-    _check_rows(matrix, tool, cell)
+        label, cells = _cells(line, header, words)
+        match = GPU_LABEL.match(label)
+        if match is None and not _is_row(label, cells, header, words):
+            break
+        row = Row(number, label, tuple(cells)) if match else _other(number, label, cells, header, tool)
+        if match and int(match[1]) in gpus:
+            raise ParseError(tool, number, f"a second row for {label}")
+        if match:
+            gpus[int(match[1])] = row
+    matrix = _filled(Matrix(header.columns, gpus), header, tool)
+    _check_rows(matrix, tool, words)
     return matrix
 
 
@@ -83,71 +118,151 @@ def _split(line: str, *, tabbed: bool) -> list[str]:
     return [part.replace(_BLANK, " ") for part in marked.split()]
 
 
-def _header(numbered: Sequence[tuple[int, str]], tool: str, cell: re.Pattern[str]) -> tuple[int, list[str], bool]:
-    """Where the rows begin, the column labels, and whether the text is separated by tabs.
-
-    A header line holds labels only, the first of them GPU0. A terminal may have wrapped it over several lines.
-    """
-    for at, (_, line) in enumerate(numbered):
-        tabbed = "\t" in line
-        labels = _split(line, tabbed=tabbed)
-        if tabbed:
-            labels = labels[1:] if labels and not labels[0] else labels
-        while tabbed and labels and not labels[-1]:
-            labels.pop()  # drivers 535 and 550 end every line of topo -p2p with a tab
-        if not labels or not _is_header(labels, cell) or GPU_LABEL.match(labels[0]) is None or int(labels[0][3:]) != 0:
+def _header(numbered: Sequence[tuple[int, str]], tool: str, words: Words) -> _Header:
+    """The one header. A header line holds labels only, the first of them GPU0; a terminal may have wrapped it."""
+    found: list[_Header] = []
+    for at, (number, line) in enumerate(numbered):
+        labels, glued = _labels(line)
+        if not _is_header(labels, words):
             continue
-        at += 1
-        while at < len(numbered) and not tabbed:
-            more = _split(numbered[at][1], tabbed=False)
-            if not _is_header(more, cell):
+        end, tabbed = at + 1, "\t" in line
+        while end < len(numbered) and not tabbed:
+            more, wrapped = _labels(numbered[end][1])
+            if not more or more[0] == labels[0] or not all(_is_label(label) for label in more):
                 break
-            labels += more
-            at += 1
-        return at, labels, tabbed
-    raise ParseError(tool, 0, "no matrix: no header line that begins with GPU0")
+            labels, glued, end = [*labels, *more], [*glued, *wrapped], end + 1
+        found.append(_Header(number, end, tuple(labels), tabbed, tuple(glued)))
+    if not found:
+        raise ParseError(tool, 0, "no matrix: no header line that begins with GPU0")
+    if len(found) > 1:
+        raise ParseError(
+            tool, found[1].line, f"a second matrix begins here (the first: line {found[0].line}); give one at a time"
+        )
+    _check_header(found[0], tool)
+    return found[0]
 
 
-def _is_header(labels: Sequence[str], cell: re.Pattern[str]) -> bool:
-    if not labels or GPU_LABEL.match(labels[0]) is None:
+def _labels(line: str) -> tuple[list[str], list[str]]:
+    """The labels of a line, were it a header's, and those of its parts in which several are run together."""
+    tabbed = "\t" in line
+    parts = _split(line, tabbed=tabbed)
+    if tabbed and not parts[0]:
+        parts = parts[1:]
+    while tabbed and parts and not parts[-1]:
+        parts.pop()  # drivers 535 and 550 end every line of topo -p2p with a tab
+    return [label for part in parts for label in (_apart(part) or [part])], [part for part in parts if _apart(part)]
+
+
+def _apart(label: str) -> list[str]:
+    """``NIC28NIC29`` as its two labels; nothing for one that is not several."""
+    found = _DEVICE.findall(label)
+    return found if len(found) > 1 and "".join(found) == label else []
+
+
+def _is_label(label: str) -> bool:
+    return GPU_LABEL.match(label) is not None or label.startswith(_NETWORK) or label in AFFINITY
+
+
+def _is_header(labels: Sequence[str], words: Words) -> bool:
+    """Whether these are a header's labels: GPU0 first, no cell among them, and another label after it."""
+    match = GPU_LABEL.match(labels[0]) if labels else None
+    if match is None or int(match[1]) != 0 or any(words.knows(label) for label in labels):
         return False
-    known = (GPU_LABEL.match(label) or label.startswith(("NIC", "mlx", "rdma", "roce", "ib")) for label in labels)
-    return all(not cell.match(label) and label != "X" for label in labels if label) and (
-        len(labels) == 1 or any(list(known)[1:]) or any(label in AFFINITY for label in labels)
-    )
+    return len(labels) == 1 or any(_is_label(label) for label in labels[1:])
 
 
-def _check_header(columns: Sequence[str], tool: str, line: int) -> None:
-    for label in columns:
-        if _GLUED.match(label):
-            raise ParseError(tool, line, f"column labels run together in {label!r}: columns cannot be told apart")
+def _check_header(header: _Header, tool: str) -> None:
+    columns = header.columns
     indices = [int(match[1]) for label in columns if (match := GPU_LABEL.match(label))]
     if sorted(indices) != list(range(len(indices))):
-        raise ParseError(tool, line, f"GPU columns are {indices}, not 0 to {len(indices) - 1}")
+        raise ParseError(tool, header.line, f"GPU columns are {indices}, not 0 to {len(indices) - 1}")
     places = [at for at, label in enumerate(columns) if label in AFFINITY]
     if places and places != list(range(places[0], len(columns))):
-        raise ParseError(tool, line, "the affinity columns are not the last ones")
+        raise ParseError(tool, header.line, "the affinity columns are not the last ones")
 
 
-def _row(number: int, line: str, columns: Sequence[str], *, tabbed: bool, tool: str) -> Row:
-    parts = _split(line, tabbed=tabbed)
-    label, cells = parts[0], parts[1:]
-    width = len(columns)
-    if GPU_LABEL.match(label):
-        if tabbed and columns[-1] == AFFINITY[2] and len(cells) == width + 1 and not cells[-2]:
-            del cells[-2]  # drivers 535 to 590 print two tabs before the cell of GPU NUMA ID
-        if tabbed and len(cells) == width + 1 and not cells[-1]:
-            cells.pop()
-        if len(cells) != width:
-            raise ParseError(tool, number, f"{label}: {len(cells)} cells under {width} columns")
-        return Row(number, label, tuple(cells))
-    devices = len([name for name in columns if name not in AFFINITY])
-    if len(cells) < devices or any(cells[devices:]):
-        raise ParseError(tool, number, f"{label or 'unnamed'}: {len(cells)} cells for {devices} devices")
-    return Row(number, label, tuple(cells[:devices]))
+def _unwrapped(body: Sequence[tuple[int, str]], header: _Header, words: Words) -> Iterator[tuple[int, str]]:
+    """The lines below the header, with those joined that a narrow terminal broke: a rest of cells without a label."""
+    pending: tuple[int, str] | None = None
+    for number, line in body:
+        parts = [] if header.tabbed else line.split()
+        rest = (
+            parts and parts[0] not in header.columns and all(words.knows(part) or _REST.match(part) for part in parts)
+        )
+        if pending and rest and len(pending[1].split()) <= len(header.columns):
+            pending = pending[0], f"{pending[1]} {line.strip()}"
+            continue
+        if pending:
+            yield pending
+        pending = number, line
+    if pending:
+        yield pending
 
 
-def _check_rows(matrix: Matrix, tool: str, cell: re.Pattern[str]) -> None:
+def _cells(line: str, header: _Header, words: Words) -> tuple[str, list[str]]:
+    """A row's label and cells; its affinity cells may still be fewer than the header's."""
+    tabbed = header.tabbed and "\t" in line
+    label, *cells = _split(line, tabbed=tabbed)
+    width = len(header.columns)
+    if tabbed:
+        return label, _without_double_tabs(cells, header)
+    if len(cells) < width:
+        apart = [one for cell in cells for one in words.apart(cell)]
+        fits = len(apart) in (width, header.devices) and all(words.knows(one) for one in apart[: header.devices])
+        cells = apart if fits else cells
+    return label, cells
+
+
+def _without_double_tabs(cells: list[str], header: _Header) -> list[str]:
+    """The cells without the empty ones that are no cell.
+
+    Before the cell of GPU NUMA ID drivers 535 to 590 print two tabs, and before an N/A under NUMA Affinity some too.
+    """
+    width, devices = len(header.columns), header.devices
+    extra = len(cells) - width
+    told = [cell for cell in cells[devices:] if cell]
+    if extra > 0 and devices + len(told) == width:
+        return cells[:devices] + told
+    if header.columns[-1] == AFFINITY[2] and extra == 1 and not cells[-2]:
+        return [*cells[:-2], cells[-1]]
+    return cells[:-1] if extra == 1 and not cells[-1] else cells
+
+
+def _is_row(label: str, cells: Sequence[str], header: _Header, words: Words) -> bool:
+    """Whether a line below the header is a device's; a prompt, a fence or a sentence ends the matrix."""
+    return not label or label in header.columns or any(words.knows(cell) for cell in cells)
+
+
+def _other(number: int, label: str, cells: list[str], header: _Header, tool: str) -> Row:
+    """A row of a network card. Raises ParseError where it has fewer cells than there are devices, or more."""
+    if len(cells) < header.devices or any(cells[header.devices :]):
+        raise ParseError(tool, number, f"{label or 'unnamed'}: {len(cells)} cells for {header.devices} devices")
+    return Row(number, label, tuple(cells[: header.devices]))
+
+
+def _filled(matrix: Matrix, header: _Header, tool: str) -> Matrix:
+    """The matrix with every GPU row as wide as the header.
+
+    Where blanks took the place of the tabs, an empty affinity cell leaves no trace: rows that all lack the same number
+    of them keep their links, and no affinity. A row that differs is cut short.
+    """
+    width = len(header.columns)
+    sizes = {len(row.cells) for row in matrix.gpus.values()}
+    if sizes <= {width}:
+        return matrix
+    blanks = not header.tabbed and not header.glued
+    if blanks and len(sizes) == 1 and header.devices <= min(sizes) < width:
+        padded = {
+            index: replace(row, cells=row.cells[: header.devices] + ("",) * (width - header.devices))
+            for index, row in matrix.gpus.items()
+        }
+        return Matrix(matrix.columns, padded, affinity=False)
+    row = max(matrix.gpus.values(), key=lambda row: abs(len(row.cells) - width))
+    glued = f"; the header runs {', '.join(header.glued)} together" if header.glued else ""
+    raise ParseError(tool, row.line, f"{row.label}: {len(row.cells)} cells under {width} columns{glued}")
+
+
+def _check_rows(matrix: Matrix, tool: str, words: Words) -> None:
     expected = len(matrix.gpu_columns)
     if sorted(matrix.gpus) != list(range(expected)):
         missing = sorted(set(range(expected)) - set(matrix.gpus))
@@ -164,5 +279,5 @@ def _check_rows(matrix: Matrix, tool: str, cell: re.Pattern[str]) -> None:
                 raise ParseError(
                     tool, row.line, f"{row.label}: column {at} holds {row.cells[at]!r}; X must be on the diagonal"
                 )
-            if not own and not cell.match(row.cells[at]):
+            if not own and not words.knows(row.cells[at]):
                 raise ParseError(tool, row.line, f"{row.label}: {row.cells[at]!r} is no link that this tool prints")

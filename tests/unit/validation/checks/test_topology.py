@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,6 +40,10 @@ def peers(h: Host, word: str, *pairs: tuple[int, int]) -> Host:
     return h.put(P2pMatrix("r", old.gpus, status))
 
 
+def of_capability(h: Host, capability: str) -> Host:
+    return h.put(replace(h.facts().need(P2pMatrix), capability=capability))
+
+
 def nodes(h: Host, **changes: int | Missing) -> Host:
     """Change the NUMA node of GPUs, in sysfs."""
     old = h.facts().need(NumaMap)
@@ -65,6 +70,7 @@ def memory_only_node(h: Host) -> Host:
 
 NO_MAP = "so there is nothing to judge against (advisory on this type: no capture of the NUMA map of this type)"
 NO_P2P = "so there is nothing to judge against (advisory on this type: no capture of topo -p2p of this type)"
+NO_WORD = "the driver does not tell whether they can reach each other (U)"
 NO_PAIRS = "so there is nothing to judge against (advisory on this type: no capture of topo -m of this type)"
 
 
@@ -150,6 +156,27 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     ),
     (
         TopologyPairs,
+        "p5.48xlarge",
+        lambda h: cells(h, _0_1="Unknown", _1_0="Unknown"),
+        ["UNKNOWN host: GPU0-GPU1: the driver does not tell a word for how they are connected (N/A, Unknown)"],
+    ),
+    (
+        TopologyPairs,
+        "p5.48xlarge",
+        lambda h: cells(h, _0_1="N/A", _2_3="SYS", _3_2="SYS"),
+        [
+            "UNKNOWN host: GPU0-GPU1: the driver does not tell a word for how they are connected (N/A, Unknown)",
+            "FAIL GPU2-GPU3: 1 pair not connected as built: GPU2-GPU3 SYS instead of NV18",
+        ],
+    ),
+    (
+        TopologyPairs,
+        "p5.48xlarge",
+        lambda h: cells(h, _2_3="SOC"),
+        ["FAIL GPU2-GPU3: 1 pair not connected as built: GPU2-GPU3 SYS instead of NV18"],
+    ),
+    (
+        TopologyPairs,
         "p4d.24xlarge",
         lambda h: one_gpu_unlinked(h, 3, "NODE"),
         [
@@ -199,10 +226,38 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         P2pStatus,
         "p5.48xlarge",
         lambda h: peers(h, "U"),
-        ["FAIL host: GPU0-GPU1 U, GPU0-GPU2 U, GPU0-GPU3 U, GPU0-GPU4 U and 24 more"],
+        [f"UNKNOWN host: GPU0-GPU1, GPU0-GPU2, GPU0-GPU3, GPU0-GPU4 and 24 more: {NO_WORD}"],
     ),
+    (
+        P2pStatus,
+        "p5.48xlarge",
+        lambda h: peers(peers(h, "U", (0, 1), (1, 0)), "NS", (2, 3)),
+        [f"UNKNOWN host: GPU0-GPU1: {NO_WORD}", "FAIL GPU2-GPU3: GPU2-GPU3 NS"],
+    ),
+    (
+        P2pStatus,
+        "p5.48xlarge",
+        lambda h: of_capability(peers(h, "NS", (0, 1)), "n"),
+        ["UNKNOWN host: a matrix of another capability than read or write (n)"],
+    ),
+    (
+        P2pStatus,
+        "p5.48xlarge",
+        lambda h: of_capability(peers(h, "NS", (0, 1)), ""),
+        ["UNKNOWN host: a matrix of another capability than read or write (not told which)"],
+    ),
+    (P2pStatus, "p5.48xlarge", lambda h: of_capability(h, ""), ["PASS host: all 56 pairs OK"]),
+    (P2pStatus, "p5.48xlarge", lambda h: of_capability(h, "rw"), ["PASS host: all 56 pairs OK"]),
     (P2pStatus, "g6.12xlarge", lambda h: peers(h, "OK", (0, 1)), ["WARN GPU0-GPU1: GPU0-GPU1 OK"]),
-    (P2pStatus, "g6.12xlarge", lambda h: peers(h, "U", (0, 1)), ["FAIL GPU0-GPU1: GPU0-GPU1 U"]),
+    (
+        P2pStatus,
+        "g6.12xlarge",
+        lambda h: peers(h, "U", (0, 1)),
+        [
+            f"UNKNOWN host: GPU0-GPU1: {NO_WORD}",
+            "NOT_APPLICABLE host: all 11 pairs CNS: no peer access, by design of this machine",
+        ],
+    ),
     (
         P2pStatus,
         "g5.48xlarge",
