@@ -12,6 +12,7 @@ from kiln import facts_view
 from kiln.output import json_option
 from kiln.textfile import read_text
 from validation.explain import Explanation, NotJudged, explain
+from validation.explain_paste import Output, Outputs, explain_paste
 from validation.report.summary import SEVERITY, comparison, effective
 from validation.report.text import line
 from validation.verdict import Finding, Verdict, exit_code
@@ -48,12 +49,27 @@ def command(file: str, kind: str | None, profile: str | None, fields: str | None
     text = read_text(file)
     if fields is not None:
         text, kind = f"{fields}\n{text}", kind or CSV
-    explanation = explain(text, kind=kind, profile=profile)
-    if json:
-        click.echo(json_module.dumps(explanation.to_dict(), indent=2))
+    if kind is None:
+        outputs = explain_paste(text, profile=profile)
     else:
-        click.echo("\n".join(_lines(explanation)))
-    return exit_code(explanation.verdict)
+        outputs = Outputs((Output("", explain(text, kind=kind, profile=profile)),))
+    if json:
+        click.echo(json_module.dumps(outputs.to_dict(), indent=2))
+    else:
+        click.echo("\n".join(_all(outputs)))
+    return exit_code(outputs.verdict)
+
+
+def _all(found: Outputs) -> Iterator[str]:
+    """Each output of a paste; of several, what they come to together first."""
+    several = len(found.outputs) > 1
+    if several:
+        yield f"{len(found.outputs)} outputs: {_styled(found.verdict, found.verdict.value)}"
+    for at, output in enumerate(found.outputs, start=1):
+        if several:
+            typed = f"  $ {line(output.command)}" if output.command else ""
+            yield from ("", click.style(f"{at} of {len(found.outputs)}{typed}", bold=True))
+        yield from _lines(output.explanation)
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

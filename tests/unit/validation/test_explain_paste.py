@@ -1,0 +1,72 @@
+"""A paste: every output in it is explained, the worst verdict stands, and no kernel line is passed over."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from validation.explain_paste import explain_paste
+from validation.verdict import Verdict
+
+LIST = "GPU 0: NVIDIA L4 (UUID: GPU-0)\n"
+NO_LINKS = f"{LIST}\tDevice does not have or support Nvlink\n"
+CSV = "index, uuid, temperature.gpu, ecc.errors.uncorrected.volatile.total\n0, GPU-0, 40, 0\n"
+XID = "[  812.5] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
+
+
+def kinds(text: str) -> list[tuple[str, str, Verdict]]:
+    return [
+        (output.command, output.explanation.kind, output.explanation.verdict) for output in explain_paste(text).outputs
+    ]
+
+
+def test_one_output_is_explained_as_without_the_paste_around_it() -> None:
+    document = explain_paste(f"$ nvidia-smi -L\n{LIST}").to_dict()
+    assert document["kind"] == "nvidia-smi-l"
+    assert "outputs" not in document
+
+
+def test_several_outputs_are_explained_each_and_the_worst_verdict_stands() -> None:
+    text = f"```\n$ nvidia-smi -L\n{LIST}```\n$ nvidia-smi nvlink -s\n{NO_LINKS}$ dmesg | grep Xid\n{XID}"
+    assert [(command, kind) for command, kind, _ in kinds(text)] == [
+        ("nvidia-smi -L", "nvidia-smi-l"),
+        ("nvidia-smi nvlink -s", "nvlink-s"),
+        ("dmesg | grep Xid", "kernel-log"),
+    ]
+    found = explain_paste(text)
+    assert found.verdict is Verdict.FAIL
+    document = found.to_dict()
+    assert [output["kind"] for output in document["outputs"]] == ["nvidia-smi-l", "nvlink-s", "kernel-log"]
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_a_kernel_line_inside_another_output_is_judged_all_the_same() -> None:
+    assert kinds(CSV)[0][2] is Verdict.PASS
+    assert [(kind, verdict) for _, kind, verdict in kinds(CSV + XID)][-1] == ("kernel-log", Verdict.FAIL)
+
+
+@pytest.mark.parametrize("wrap", ["    {}", "> {}", "    # {}"])
+def test_an_indented_or_quoted_output_is_read(wrap: str) -> None:
+    text = "\n".join(wrap.format(line) for line in NO_LINKS.splitlines())
+    assert kinds(text)[0][1:] == ("nvlink-s", Verdict.NOT_APPLICABLE)
+
+
+def test_two_tables_in_a_row_are_two_outputs() -> None:
+    text = f"{CSV}\nindex, name\n0, NVIDIA L4\n"
+    assert [kind for _, kind, _ in kinds(text)] == ["nvidia-smi-csv", "nvidia-smi-csv"]
+
+
+def test_what_nothing_known_prints_is_said_and_does_not_hide_the_rest() -> None:
+    (output,) = explain_paste(f"$ nvidia-smi -L\n{LIST}$ ls -l\ntotal 0\n").outputs
+    assert any("'ls -l'" in item.needs for item in output.explanation.not_judged)
+
+
+def test_a_text_that_nobody_knows_is_unknown() -> None:
+    (output,) = explain_paste("$ nvidia-smi frobnicate\nhello\n").outputs
+    assert (output.explanation.kind, output.explanation.verdict) == ("unknown", Verdict.UNKNOWN)
+
+
+def test_a_cut_output_stays_unknown_however_it_is_read() -> None:
+    (output,) = explain_paste(f"$ nvidia-smi nvlink -s\n{LIST}\tLink 0: 26.562 GB/s\n\tLink 2: 26.562 GB/s\n").outputs
+    assert output.explanation.verdict is Verdict.UNKNOWN
