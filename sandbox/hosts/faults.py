@@ -190,6 +190,21 @@ def _remap_pending(host: Host) -> None:
         )
 
 
+@_fault("channel-repair", "gpu.repair", Verdict.FAIL, FaultClass.REBOOT_ONCE, cured_by_reboot=True)
+def _channel_repair(host: Host) -> None:
+    """One GPU wants to take a memory channel out of use, and waits for the reset that does it."""
+    gpu = _victim(host, "channel-repair")
+    if gpu.board.sram_counters != "split":
+        raise _unfit(host, "channel-repair", "its boards tell of no such repair")
+    gpu.repairs.channel_pending = True
+
+
+@_fault("inforom-corrupt", "gpu.inforom", Verdict.FAIL, FaultClass.REPLACE_NOW)
+def _inforom_corrupt(host: Host) -> None:
+    """The infoROM of one GPU fails its checksums; everything else works."""
+    _victim(host, "inforom-corrupt").inforom_corrupt = True
+
+
 @_fault("driver-mismatch", "driver.library_match", Verdict.FAIL, FaultClass.SOFTWARE, cured_by_reboot=True)
 def _driver_mismatch(host: Host) -> None:
     """The user-space driver was upgraded under the loaded kernel module."""

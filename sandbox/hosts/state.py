@@ -47,6 +47,8 @@ class Repairs:
     uncorrected: int = 0
     pending: bool = False
     failure: bool = False
+    channel_pending: bool = False
+    tpc_pending: bool = False
 
 
 @dataclass
@@ -69,6 +71,7 @@ class Gpu:
     lost: bool = False
     errors: MemoryErrors = field(default_factory=MemoryErrors)
     repairs: Repairs = field(default_factory=Repairs)
+    inforom_corrupt: bool = False
     throttle: int = THROTTLE_IDLE
     temperature_c: int = 0
     mig: bool = False  # partitioned: as many of the board's smallest MIG instances as it holds

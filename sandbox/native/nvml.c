@@ -7,7 +7,7 @@
  *   driver.version  nvml.version  cuda.driver (13000)  gpu.count
  *   gpu.N.error   return code for the handle (15 lost)
  *   name uuid serial vbios gsp part gpu_part minor board_id module_id brand arch compute virtualization
- *   inforom.{image,oem,ecc,power}
+ *   inforom.{image,oem,ecc,power,corrupt}    repair.{channel,tpc,impossible}
  *   pci.bus_id pci.device_id pci.subsystem (hex)    memory.total memory.reserved memory.used bar1.total (bytes)
  *   ecc.current ecc.pending ecc.{volatile,aggregate}.{corrected,uncorrected}[.dram|.sram] ecc.sram_threshold
  *   remap.{corrected,uncorrected,pending,failure,banks}    retired.{single,double,pending}

@@ -78,6 +78,21 @@ Return nvmlDeviceGetRetiredPages_v2(Device device, unsigned cause, unsigned *cou
     return retired(device, cause, count, pages, times);
 }
 
+struct repairs { unsigned version, channel, tpc; };
+Return nvmlDeviceGetRepairStatus(Device device, struct repairs *status) {
+    Return code = nvml_unsigned_of(device, "repair.channel", &status->channel);
+    return code ? code : nvml_unsigned_of(device, "repair.tpc", &status->tpc);
+}
+struct unrepairable { unsigned version, memory; };
+Return nvmlDeviceGetUnrepairableMemoryFlag_v1(Device device, struct unrepairable *flag) {
+    return nvml_unsigned_of(device, "repair.impossible", &flag->memory);
+}
+Return nvmlDeviceValidateInforom(Device device) {
+    unsigned corrupt = 0;
+    Return code = nvml_unsigned_of(device, "inforom.corrupt", &corrupt);
+    return code ? code : corrupt ? CORRUPTED_INFOROM : SUCCESS;
+}
+
 /* ---- temperature, clocks ---- */
 
 Return nvmlDeviceGetTemperature(Device device, unsigned sensor, unsigned *temperature) {

@@ -187,5 +187,4 @@ NONE(nvmlDeviceGetPcieThroughput)
 NONE(nvmlDeviceGetSupportedMemoryClocks)
 NONE(nvmlDeviceGetVgpuCapabilities)
 NONE(nvmlDeviceGetVgpuHeterogeneousMode)
-NONE(nvmlDeviceValidateInforom)
 Return nvmlGetVgpuDriverCapabilities(void) { return NOT_SUPPORTED; }

@@ -19,6 +19,7 @@ from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.checks.network import EfaAffinity, EfaCount, PeerMemory
 from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
+from validation.checks.repairs import GpuRepair, Inforom
 from validation.checks.settings import (
     EccMode,
     Firmware,
@@ -86,6 +87,8 @@ CHECKS: tuple[Check, ...] = (
     EccUncorrected(),
     EccCorrected(),
     RowRemap(),
+    GpuRepair(),
+    Inforom(),
     RecoveryAction(),
     EfaCount(),
     EfaDevices(),

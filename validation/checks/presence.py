@@ -122,8 +122,10 @@ class GpuReadable(PerGpuCheck):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         silent = facts.need(GpuInventory).silent
         for tool in silent:
-            message = f"{tool} did not answer, although another tool did: a GPU that hangs one hangs the next"
-            yield self.finding(Verdict.UNKNOWN, "host", message, measured="no answer", expected="an answer")
+            message = f"{tool}; another tool answered, but what breaks one may break the next"
+            yield self.finding(
+                Verdict.UNKNOWN, "host", message, measured="no answer", expected="an answer of every tool"
+            )
         found = list(super().evaluate(facts, expected))
         yield from (one for one in found if not silent or one.verdict is not Verdict.PASS)
 

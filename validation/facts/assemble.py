@@ -6,7 +6,7 @@ with another status than 0 are gaps. Exceptions are in the functions below, each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -98,19 +98,21 @@ def _read(rule: Callable[[], T | None], evidence: str) -> T | Gap:
     return Gap("the evidence shows none", evidence) if fact is None else fact
 
 
-def _each(bundle: Bundle, *ways: tuple[str, Callable[[str], T], bool]) -> list[T]:
-    """The fact from every item it can be read from; raises one gap with all the reasons where there is none.
+def _each(bundle: Bundle, *ways: tuple[str, Callable[[str], T], bool]) -> tuple[list[T], list[Gap]]:
+    """The fact from every item it can be read from, and why it could not be from the others.
 
-    A way is the item's name, its parser, and whether a status other than 0 is no obstacle.
+    A way is the item's name, its parser, and whether a status other than 0 is no obstacle. Raises one gap with all the
+    reasons where no item has it.
     """
     tried = [
         _read(lambda way=way: way[1](_text(bundle, way[0], any_status=way[2])), way[0])  # type: ignore[misc]
         for way in ways
     ]
     found = [fact for fact in tried if not isinstance(fact, Gap)]
+    gaps = [gap for gap in tried if isinstance(gap, Gap)]
     if not found:
-        raise _GapError("; ".join(gap.reason for gap in tried if isinstance(gap, Gap)), ways[0][0])
-    return found
+        raise _GapError("; ".join(gap.reason for gap in gaps), ways[0][0])
+    return found, gaps
 
 
 def _item(bundle: Bundle, name: str) -> Item:
@@ -166,11 +168,13 @@ def gpu_inventory(bundle: Bundle) -> GpuInventory:
     """NVML's GPUs, with what it lacks from ``nvidia-smi -q -x``; the XML alone where NVML cannot be used.
 
     nvidia-smi ends with a status other than 0 when one of several GPUs is lost, and still prints the others. A GPU that
-    it calls lost is lost although NVML listed it, and a tool that hangs is told: one source does not excuse the other.
+    it calls lost is lost although NVML listed it, and a tool that hangs, breaks or ends with a status of its own is
+    told: one source does not excuse the other.
     """
-    sources = _each(bundle, ("nvml", nvml.parse, True), ("nvidia-smi-q-x", smi_xml.parse, True))
+    sources, gaps = _each(bundle, ("nvml", nvml.parse, True), ("nvidia-smi-q-x", smi_xml.parse, True))
     whole = sources[0] if len(sources) == 1 else merge.inventories(*sources)
-    whole = replace(whole, lost=whole.lost or _called_lost(bundle), silent=_silent(bundle, "nvml", "nvidia-smi-q-x"))
+    whole = replace(whole, lost=whole.lost or _called_lost(bundle))
+    whole = replace(whole, silent=tuple(_silent(bundle, whole, gaps)))
     if len(sources) == 1 and sources[0].source != "nvml":
         _all_listed(whole)
     printed = _read(lambda: nvlink.parse(_text(bundle, "nvlink-s")), "nvlink-s")
@@ -185,10 +189,15 @@ def _called_lost(bundle: Bundle) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fault.gpu or fault.text for fault in faults if fault.kind == "gpu-lost"))
 
 
-def _silent(bundle: Bundle, *names: str) -> tuple[str, ...]:
-    """The tools among these items that did not answer in time."""
-    items = [bundle.items[name] for name in names if name in bundle.items]
-    return tuple(f"{item.source} (within {item.duration_s:.0f} s)" for item in items if item.outcome is Outcome.TIMEOUT)
+def _silent(bundle: Bundle, inventory: GpuInventory, gaps: list[Gap]) -> Iterator[str]:
+    """The tools that are there and gave no answer that could be read, or ended with a status that nothing explains."""
+    if inventory.lost:  # which is why nvidia-smi prints no document, or ends with 15
+        return
+    there = [item.name for item in bundle.items.values() if item.outcome is not Outcome.NOT_FOUND]
+    yield from (gap.reason for gap in gaps if gap.evidence in there)
+    smi = bundle.items.get("nvidia-smi-q-x")
+    if smi is not None and smi.outcome is Outcome.OK and smi.rc and not (gaps or inventory.warned):
+        yield f"{smi.source}: exit status {smi.rc}"
 
 
 def _all_listed(inventory: GpuInventory) -> None:
@@ -217,7 +226,7 @@ def any_driver_fault(bundle: Bundle) -> DriverFault | None:
 
 def p2p_matrix(bundle: Bundle) -> P2pMatrix:
     """NVML's and nvidia-smi's matrix, which must agree where both can be read."""
-    found = _each(bundle, ("nvml", nvml.p2p, True), ("topo-p2p-r", topo_p2p.parse, False))
+    found, _ = _each(bundle, ("nvml", nvml.p2p, True), ("topo-p2p-r", topo_p2p.parse, False))
     return found[0] if len(found) == 1 else merge.matrices(*found)
 
 

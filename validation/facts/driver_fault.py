@@ -7,6 +7,7 @@ import re
 from validation.facts.gpu import DriverFault
 from validation.facts.text import clean, pci_address
 
+_CORRUPT = re.compile(r"infoROM is corrupted at gpu\s+(?P<address>[0-9A-Fa-f:]+\.[0-7])", re.I)
 _HANDLE = re.compile(
     r"Unable to determine the device handle for (?:GPU|gpu)\s*(?P<index>\d+(?=:\s|\s))?:?\s*"
     r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])?"
@@ -31,17 +32,19 @@ _KINDS = (
         ),
     ),
     ("not-loaded", re.compile(r"Failed to initialize NVML", re.I)),
+    ("inforom-corrupt", re.compile(r"\binfoROM is corrupted\b", re.I)),
     ("no-matrix", re.compile(r"^Failed to (?:run topology matrix|display p2p capability matrix\b.*)$", re.I)),
 )
-# Gravest first: what stops every GPU, then what stops one, then what shows none and names no cause.
-PARTIAL = ("gpu-lost", "no-matrix")
+# Gravest first: what stops every GPU, then what stops one, what warns of one, then what shows none and names no cause.
+PARTIAL = ("gpu-lost", "inforom-corrupt", "no-matrix")
+_OF_ONE = ("gpu-lost", "inforom-corrupt")
 
 # Of each pattern, and of each of its alternatives, a part that is there whenever it matches, in lower case.
 _WORDS = (
     "version mismatch", "version_mismatch", "device handle", "gpu is lost", "gpu_is_lost", "nvidia driver",
     "driver not loaded", "driver_not_loaded", "no supported driver", "no devices", "not yet initialized",
     "system_not_ready", "systemnotready", "cuda error", "initialize nvml", "topology matrix",
-    "capability matrix",
+    "capability matrix", "inforom",
 )  # fmt: skip
 
 
@@ -58,7 +61,7 @@ def find(text: str, source: str) -> tuple[DriverFault, ...]:
             continue
         kind = next((kind for kind, pattern in _KINDS if pattern.search(stripped)), None)
         if kind:
-            fault = DriverFault(source, kind, stripped, _which(stripped) if kind == "gpu-lost" else "")
+            fault = DriverFault(source, kind, stripped, _which(stripped) if kind in _OF_ONE else "")
             faults.setdefault((kind, fault.gpu), fault)
     return tuple(faults.values())
 
@@ -73,6 +76,9 @@ def first(text: str, source: str) -> DriverFault | None:
 def _which(line: str) -> str:
     """The GPU a line names: its PCI address, else its index, else nothing."""
     match = _HANDLE.search(line)
+    corrupt = _CORRUPT.search(line)
+    if corrupt:
+        return pci_address(corrupt["address"]) or ""
     address = pci_address(match["address"]) if match and match["address"] else None
     if address:
         return address

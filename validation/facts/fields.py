@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from validation.facts.gpu import Ecc, Fabric, Gpu, PcieLink, RemappedRows, RetiredPages
+from validation.facts.gpu import Ecc, Fabric, Gpu, PcieLink, RemappedRows, Repairs, RetiredPages
 from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.text import flag, integer, number, pci_value, word
 
@@ -150,12 +150,35 @@ def _fabric(raw: RawGpu) -> Fabric:
 def _ecc(raw: RawGpu) -> Ecc:
     return Ecc(
         enabled=raw.flag("ecc.enabled"),
+        enabled_next=raw.flag("ecc.enabled_next"),
         volatile_corrected=raw.total("ecc.volatile_corrected"),
         volatile_uncorrected=raw.total("ecc.volatile_uncorrected"),
         aggregate_corrected=raw.total("ecc.aggregate_corrected"),
         aggregate_uncorrected=raw.total("ecc.aggregate_uncorrected"),
         sram_threshold_exceeded=raw.flag("ecc.sram_threshold_exceeded"),
     )
+
+
+def _inforom_corrupt(raw: RawGpu) -> bool | Missing:
+    """``valid`` is good, and the only other word known is ``invalid``; any further one was not read."""
+    said = raw.word("inforom")
+    if isinstance(said, Missing):
+        return said
+    known = {"valid": False, "invalid": True}
+    return known.get(said.lower(), Missing(Reason.COULD_NOT_LOOK, said))
+
+
+def _recovery(raw: RawGpu) -> str | Missing:
+    """The driver's own verdict. Drivers 530 to 570 said it as two answers: reset required, drain and reset advised."""
+    action = raw.word("recovery_action")
+    if not isinstance(action, Missing) or action.reason is Reason.FAULT:
+        return action
+    required, advised = raw.flag("reset_required"), raw.flag("drain_and_reset")
+    if required is True:
+        return "GPU Reset"
+    if advised is True:
+        return "Drain and Reset"
+    return "None" if required is False else action
 
 
 def gpu(raw: RawGpu) -> Gpu:
@@ -189,6 +212,12 @@ def gpu(raw: RawGpu) -> Gpu:
             double_bit=raw.integer("retired_pages.double_bit"),
             pending=raw.flag("retired_pages.pending"),
         ),
+        repairs=Repairs(
+            channel_pending=raw.flag("repairs.channel_pending"),
+            tpc_pending=raw.flag("repairs.tpc_pending"),
+            unrepairable_memory=raw.flag("repairs.unrepairable_memory"),
+            inforom_corrupt=_inforom_corrupt(raw),
+        ),
         fabric=_fabric(raw),
         pcie=PcieLink(
             generation=raw.integer("pcie.generation"),
@@ -207,7 +236,7 @@ def gpu(raw: RawGpu) -> Gpu:
         sm_clock_max_mhz=raw.number("sm_clock_max_mhz", "MHz"),
         memory_clock_mhz=raw.number("memory_clock_mhz", "MHz"),
         throttle_reasons=throttle_reasons(raw),
-        recovery_action=raw.word("recovery_action"),
+        recovery_action=_recovery(raw),
         processes=raw.processes,
     )
 
@@ -216,7 +245,10 @@ def lost_gpus(gpus: Sequence[Gpu], named: Sequence[str] = ()) -> tuple[str, ...]
     """GPUs that the driver lists but has lost: the ones an error text names, and the ones whose own fields say so."""
     lost = list(named)
     for one in gpus:
-        fields = (one.name, one.uuid, one.serial, one.memory_total_mib, one.temperature_c, one.vbios)
+        fields = (
+            one.name, one.uuid, one.serial, one.vbios, one.memory_total_mib, one.memory_used_mib, one.temperature_c,
+            one.power_draw_w, one.ecc.volatile_uncorrected,
+        )  # fmt: skip
         if any(isinstance(value, Missing) and "lost" in value.text.lower() for value in fields):
             who = one.label if isinstance(one.pci_address, Missing) else one.pci_address
             lost.append(who)

@@ -34,6 +34,7 @@ class Ecc:
     aggregate_corrected: int | Missing = ABSENT
     aggregate_uncorrected: int | Missing = ABSENT
     sram_threshold_exceeded: bool | Missing = ABSENT
+    enabled_next: bool | Missing = ABSENT  # the mode after the next reset
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,19 @@ class RetiredPages:
     single_bit: int | Missing = ABSENT
     double_bit: int | Missing = ABSENT
     pending: bool | Missing = ABSENT
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What the driver says is broken on the board, or waits for a reset to be repaired. True is bad in every field.
+
+    Memory channels and TPCs from driver 570 on; ``inforom_corrupt``: the board's own record of itself fails its check.
+    """
+
+    channel_pending: bool | Missing = ABSENT
+    tpc_pending: bool | Missing = ABSENT
+    unrepairable_memory: bool | Missing = ABSENT
+    inforom_corrupt: bool | Missing = ABSENT
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,7 @@ class Gpu:
     ecc: Ecc = field(default_factory=Ecc)
     remapped_rows: RemappedRows = field(default_factory=RemappedRows)
     retired_pages: RetiredPages = field(default_factory=RetiredPages)
+    repairs: Repairs = field(default_factory=Repairs)
     fabric: Fabric = field(default_factory=Fabric)
     pcie: PcieLink = field(default_factory=PcieLink)
     nvlinks: tuple[NvLink, ...] | Missing = ABSENT
@@ -126,7 +141,8 @@ class Gpu:
 class GpuInventory:
     """The GPUs one source sees. ``lost`` holds the addresses or indices of GPUs that the driver lists but lost.
 
-    ``silent`` are the tools that were asked for the same GPUs and did not answer in time.
+    ``silent`` are the tools that were asked for the same GPUs and gave no answer that could be read, each with why.
+    ``warned`` are the GPUs of whose infoROM nvidia-smi warned, by address where it names one.
     """
 
     source: str  # evidence item name
@@ -136,6 +152,7 @@ class GpuInventory:
     attached: int | Missing = ABSENT  # the driver's own count
     lost: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
     omitted: tuple[str, ...] = ()  # what the text itself says it left out: an abridged paste, GPUs not shown
 
 
@@ -144,7 +161,7 @@ class DriverFault:
     """The driver or its library said that it cannot work at all, in words that name the fault.
 
     ``kind``: ``library-mismatch``, ``not-loaded``, ``no-devices``, ``gpu-lost``, ``fabric-not-ready`` (CUDA 802),
-    ``no-matrix`` (``nvidia-smi topo`` gave up without a cause).
+    ``no-matrix`` (``nvidia-smi topo`` gave up without a cause), ``inforom-corrupt`` (a warning beside the output).
     """
 
     source: str

@@ -13,7 +13,7 @@ from validation.verdict import Verdict
 T = TypeVar("T")
 _FULL = ("nvml", "nvidia-smi-q-x", "nvidia-smi-q")
 _LISTS_ALL = (*_FULL, "nvidia-smi-csv", "nvidia-smi-l")
-_FRAME = {"index", "gpus", "source", "omitted", "lost", "silent"}
+_FRAME = {"index", "gpus", "source", "omitted", "lost", "silent", "warned"}
 _NAMES = {"name", "uuid", "serial", "pci_address"}
 _Reads = Callable[[Gpu], tuple[object, ...]]
 
@@ -33,7 +33,11 @@ _FIELDS: Mapping[str, _Reads] = {
     "tool.nvlink": lambda gpu: (gpu.nvlinks,),
     "pcie.width": lambda gpu: (gpu.pcie.width,),
     "fabric.state": lambda gpu: (gpu.fabric.state,),
-    "ecc.uncorrected": lambda gpu: (gpu.ecc.volatile_uncorrected, gpu.ecc.sram_threshold_exceeded),
+    "ecc.uncorrected": lambda gpu: (
+        gpu.ecc.volatile_uncorrected,
+        gpu.ecc.aggregate_uncorrected,
+        gpu.ecc.sram_threshold_exceeded,
+    ),
     "numa.affinity": lambda gpu: (gpu.pci_address,),
 }
 _TRACED_MAX = 64  # GPUs: more than any machine has; each costs a class of its own
@@ -117,7 +121,11 @@ def _traced(value: T, log: list[tuple[str, object]]) -> T:
 
 def judges_faults(check_id: str, fault: DriverFault) -> bool:
     """Whether the check speaks about a driver that says it cannot work."""
-    speaks = {"gpu-lost": ("driver.loaded", "gpu.lost"), "library-mismatch": ("driver.loaded", "driver.library_match")}
+    speaks = {
+        "gpu-lost": ("driver.loaded", "gpu.lost"),
+        "library-mismatch": ("driver.loaded", "driver.library_match"),
+        "inforom-corrupt": ("gpu.inforom",),
+    }
     return check_id in speaks.get(fault.kind, ("driver.loaded",))
 
 

@@ -3,6 +3,8 @@
 - A field that the first source gives no value for is taken from the second, if that has one; else the first stands.
 - Where both give one, the graver stands for what a GPU counts and says against itself; an error in place of a value
   is graver than any value. Neither source hides what the other says is wrong.
+- What a board is and how it is set does not change between two readings: where the sources differ on it, neither is
+  believed.
 - A GPU that only one source sees is lost: the machine is judged by the source that sees fewer.
 - NVLinks: the source that counts fewer active links stands, since a link that drops between two reads is down.
 - Two matrices that differ are no fact at all.
@@ -19,9 +21,17 @@ from validation.facts.host import P2pMatrix, PciBus, PciDevice
 from validation.facts.missing import ABSENT, Missing, Reason
 
 T = TypeVar("T")
-# Counts of errors, and yes/no fields where yes is bad: the larger of two stands.
+# Counts of errors and use, and yes/no fields where yes is bad: the larger of two stands.
 _GRAVER = frozenset(
     {
+        "channel_pending",
+        "tpc_pending",
+        "unrepairable_memory",
+        "inforom_corrupt",
+        "processes",
+        "memory_used_mib",
+        "temperature_c",
+        "replays",
         "volatile_corrected",
         "volatile_uncorrected",
         "aggregate_corrected",
@@ -35,7 +45,11 @@ _GRAVER = frozenset(
         "failure",
     }
 )
-_ASKS_FOR_NOTHING = "none"  # gpu_recovery_action
+# What must not fall, and yes/no fields where no is bad: the smaller of two stands.
+_LESSER = frozenset({"enabled", "enabled_next", "persistence", "tlimit_margin_c", "power_limit_w", "width"})
+# Words that mean "nothing is wrong"; any other word of the two stands.
+_GOOD_WORDS = {"recovery_action": "none", "state": "completed", "status": "success", "health_summary": "healthy"}
+_CONSTANT = frozenset({"name", "vbios", "mig_enabled", "mig_pending", "driver_version"})
 
 
 def fill(first: T, second: T) -> T:
@@ -60,9 +74,13 @@ def _one_of(name: str, mine: Any, theirs: Any) -> Any:
         return mine
     if name in _GRAVER:
         return max(mine, theirs)
-    if name == "recovery_action" and str(mine).lower() == _ASKS_FOR_NOTHING:
-        return theirs
-    return mine
+    if name in _LESSER:
+        return min(mine, theirs)
+    if name in _CONSTANT and theirs not in ("", mine):  # /sys has no names of devices
+        return Missing(Reason.COULD_NOT_LOOK, f"NVML says {mine}, nvidia-smi says {theirs}")
+    if name == "throttle_reasons":
+        return mine | theirs
+    return theirs if str(mine).lower() == _GOOD_WORDS.get(name) else mine
 
 
 def _same(one: Gpu, other: Gpu) -> bool:
@@ -91,6 +109,7 @@ def inventories(first: GpuInventory, second: GpuInventory) -> GpuInventory:
         fill(first, second),
         gpus=tuple(gpus),
         lost=lost if len(lost) >= len(named) else tuple(dict.fromkeys((*lost, *named))),
+        warned=(*first.warned, *second.warned),
     )
 
 

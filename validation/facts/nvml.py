@@ -16,6 +16,7 @@ from validation.facts.gpu import (
     NvLink,
     PcieLink,
     RemappedRows,
+    Repairs,
     RetiredPages,
 )
 from validation.facts.host import P2pMatrix
@@ -198,6 +199,7 @@ def _gpu(device: Mapping[str, Any]) -> Gpu:
         ecc=_ecc(device),
         remapped_rows=_remapped_rows(device),
         retired_pages=_retired_pages(device),
+        repairs=_repairs(device),
         fabric=_fabric(device),
         pcie=_pcie(device),
         nvlinks=_nvlinks(device),
@@ -218,9 +220,10 @@ def _gpu(device: Mapping[str, Any]) -> Gpu:
 
 def _ecc(device: Mapping[str, Any]) -> Ecc:
     counts = ("volatile_corrected", "volatile_uncorrected", "aggregate_corrected", "aggregate_uncorrected")
-    group = _Group(device, "ecc", "enabled", "sram_threshold_exceeded", *counts)
+    group = _Group(device, "ecc", "enabled", "pending", "sram_threshold_exceeded", *counts)
     return Ecc(
         enabled=group.flag("enabled"),
+        enabled_next=group.flag("pending"),
         volatile_corrected=group.integer(counts[0]),
         volatile_uncorrected=group.integer(counts[1]),
         aggregate_corrected=group.integer(counts[2]),
@@ -242,6 +245,12 @@ def _remapped_rows(device: Mapping[str, Any]) -> RemappedRows:
 def _retired_pages(device: Mapping[str, Any]) -> RetiredPages:
     group = _Group(device, "retired_pages", "single_bit", "double_bit", "pending")
     return RetiredPages(group.integer("single_bit"), group.integer("double_bit"), group.flag("pending"))
+
+
+def _repairs(device: Mapping[str, Any]) -> Repairs:
+    names = ("channel_pending", "tpc_pending", "unrepairable_memory", "inforom_corrupt")
+    group = _Group(device, "repairs", *names)
+    return Repairs(*(group.flag(name) for name in names))
 
 
 def _pcie(device: Mapping[str, Any]) -> PcieLink:

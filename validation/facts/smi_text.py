@@ -36,6 +36,7 @@ _PATHS = {
     "virtualization": ("gpu virtualization mode/virtualization mode",),
     "vgpu_license": ("vgpu software licensed product/license status", "grid licensed product/license status"),
     "ecc.enabled": ("ecc mode/current",),
+    "ecc.enabled_next": ("ecc mode/pending",),
     "ecc.sram_threshold_exceeded": ("ecc errors/aggregate/sram threshold exceeded",),
     "remapped_rows.correctable": ("remapped rows/correctable error",),
     "remapped_rows.uncorrectable": ("remapped rows/uncorrectable error",),
@@ -49,6 +50,9 @@ _PATHS = {
         "retired pages/pending page",
         "retired pages/pending",
     ),
+    "repairs.channel_pending": ("ecc errors/channel repair pending",),
+    "repairs.tpc_pending": ("ecc errors/tpc repair pending",),
+    "repairs.unrepairable_memory": ("ecc errors/unrepairable memory",),
     "fabric.state": ("fabric/state",),
     "fabric.status": ("fabric/status",),
     "fabric.clique_id": ("fabric/cliqueid",),
@@ -73,6 +77,8 @@ _PATHS = {
     "sm_clock_max_mhz": ("max clocks/sm",),
     "memory_clock_mhz": ("clocks/memory",),
     "recovery_action": ("gpu recovery action",),
+    "reset_required": ("gpu reset status/reset required",),
+    "drain_and_reset": ("gpu reset status/drain and reset recommended",),
 }
 _CORRECTED = ("sram correctable", "dram correctable")
 _UNCORRECTED = (

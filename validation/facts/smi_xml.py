@@ -35,6 +35,7 @@ _PATHS = {
     "virtualization": ("gpu_virtualization_mode/virtualization_mode",),
     "vgpu_license": ("vgpu_software_licensed_product/license_status", "grid_licensed_product/license_status"),
     "ecc.enabled": ("ecc_mode/current_ecc",),
+    "ecc.enabled_next": ("ecc_mode/pending_ecc",),
     "ecc.sram_threshold_exceeded": ("ecc_errors/aggregate/sram_threshold_exceeded",),
     "remapped_rows.correctable": ("remapped_rows/remapped_row_corr",),
     "remapped_rows.uncorrectable": ("remapped_rows/remapped_row_unc",),
@@ -43,6 +44,9 @@ _PATHS = {
     "retired_pages.single_bit": ("retired_pages/multiple_single_bit_retirement/retired_count",),
     "retired_pages.double_bit": ("retired_pages/double_bit_retirement/retired_count",),
     "retired_pages.pending": ("retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
+    "repairs.channel_pending": ("ecc_errors/channel_repair_pending",),
+    "repairs.tpc_pending": ("ecc_errors/tpc_repair_pending",),
+    "repairs.unrepairable_memory": ("ecc_errors/unrepairable_memory",),
     "fabric.state": ("fabric/state",),
     "fabric.status": ("fabric/status",),
     "fabric.clique_id": ("fabric/cliqueId",),
@@ -66,6 +70,8 @@ _PATHS = {
     "sm_clock_max_mhz": ("max_clocks/sm_clock",),
     "memory_clock_mhz": ("clocks/mem_clock",),
     "recovery_action": ("gpu_recovery_action",),
+    "reset_required": ("gpu_reset_status/reset_required",),
+    "drain_and_reset": ("gpu_reset_status/drain_and_reset_recommended",),
 }
 _CORRECTED = ("sram_correctable", "dram_correctable")
 _UNCORRECTED = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable")
@@ -94,7 +100,8 @@ def parse(text: str) -> GpuInventory:
         raise ParseError(TOOL, 1, f"the document is <{root.tag}>, not <{_ROOT}>")
     around = content[:start] + content[end + len(_ROOT) + 3 :]
     gpus = tuple(gpu(_raw(index, element)) for index, element in enumerate(root.findall("gpu")))
-    named = [fault.gpu or fault.text for fault in driver_fault.find(around, TOOL) if fault.kind == "gpu-lost"]
+    faults = driver_fault.find(around, TOOL)
+    named = [fault.gpu or fault.text for fault in faults if fault.kind == "gpu-lost"]
     return GpuInventory(
         source="nvidia-smi-q-x",
         gpus=gpus,
@@ -102,6 +109,7 @@ def parse(text: str) -> GpuInventory:
         cuda_driver_version=word(root.findtext("cuda_version")),
         attached=integer(root.findtext("attached_gpus"), TOOL, "attached_gpus"),
         lost=lost_gpus(gpus, named),
+        warned=tuple(fault.gpu or fault.text for fault in faults if fault.kind == "inforom-corrupt"),
     )
 
 

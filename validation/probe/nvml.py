@@ -28,6 +28,8 @@ either the dictionary shown, each of whose values may be an error, or one error 
                   "sram_threshold_exceeded": false},
           "remapped_rows": {"correctable": 0, "uncorrectable": 0, "pending": false, "failure": false},
           "retired_pages": {"single_bit": 0, "double_bit": 0, "pending": false},
+          "repairs": {"channel_pending": false, "tpc_pending": false, "unrepairable_memory": false,
+                      "inforom_corrupt": false},
           "clocks": {"graphics_mhz": 345, "sm_mhz": 345, "memory_mhz": 2619, "video_mhz": 765,
                      "graphics_max_mhz": 1980, "sm_max_mhz": 1980, "memory_max_mhz": 2619},
           "power": {"draw_w": 72.3, "limit_w": 700.0, "limit_default_w": 700.0, "limit_enforced_w": 700.0,
@@ -181,6 +183,28 @@ def retired_pages(handle: Any) -> Dict[str, Any]:
     )
 
 
+def inforom_corrupt(handle: Any) -> bool:
+    """Whether the board's record of itself fails its checksums; NVML only reads it."""
+    try:
+        pynvml.nvmlDeviceValidateInforom(handle)
+    except pynvml.NVMLError as error:
+        if error.value != pynvml.NVML_ERROR_CORRUPTED_INFOROM:
+            raise
+        return True
+    return False
+
+
+def repairs(handle: Any) -> Dict[str, Any]:
+    return group(
+        (
+            ("channel_pending", lambda: bool(pynvml.nvmlDeviceGetRepairStatus(handle)[0])),
+            ("tpc_pending", lambda: bool(pynvml.nvmlDeviceGetRepairStatus(handle)[1])),
+            ("unrepairable_memory", lambda: bool(pynvml.nvmlDeviceGetUnrepairableMemoryFlag_v1(handle))),
+            ("inforom_corrupt", lambda: inforom_corrupt(handle)),
+        )
+    )
+
+
 def clocks(handle: Any) -> Dict[str, Any]:
     return group(
         (
@@ -273,6 +297,7 @@ def device(handle: Any, index: int, others: Dict[int, Any]) -> Dict[str, Any]:
             ("ecc", lambda: ecc(handle)),
             ("remapped_rows", lambda: remapped_rows(handle)),
             ("retired_pages", lambda: retired_pages(handle)),
+            ("repairs", lambda: repairs(handle)),
             ("clocks", lambda: clocks(handle)),
             ("power", lambda: power(handle)),
             ("temperature", lambda: temperature(handle)),

@@ -19,6 +19,7 @@ from sandbox.hosts.state import NVML_GPU_IS_LOST, NVML_LIBRARY_MISMATCH, Gpu, Ho
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 NO_DEVICES = 6
 NO_MATRIX = 255
+INFOROM_CORRUPTED = 14
 QUERY_ENDS = "query-gpu/.broken"  # what ``--query-gpu`` prints in place of any column
 
 
@@ -85,6 +86,17 @@ def _broken(host: Host) -> Answer | None:
     return None
 
 
+def _queried(host: Host) -> dict[str, Answer]:
+    """``nvidia-smi -q -x``, with the warning below it where a board's infoROM is corrupted: the tool then ends with 14.
+
+    Source: nvidia-smi's manual (return value 14), and the line as users report it.
+    """
+    warnings = "".join(
+        f"WARNING: infoROM is corrupted at gpu {gpu.address.upper()}\n" for gpu in host.gpus if gpu.inforom_corrupt
+    )
+    return {"q-x": Answer(query_xml(host) + warnings, rc=INFOROM_CORRUPTED)} if warnings else {}
+
+
 def _without_one(host: Host) -> dict[str, Answer]:
     """The answers where a GPU is lost: all but the list show no GPU. As drivers 535 and 550 (Debian) print them."""
     lost = next((gpu for gpu in host.gpus if gpu.lost), None)
@@ -114,7 +126,8 @@ def render(host: Host) -> dict[str, Answer]:
     if broken:
         answers = dict.fromkeys((*calls, QUERY_ENDS), broken)
     else:
-        answers = {name: Answer(call(host)) for name, call in calls.items()} | _without_one(host)
+        answers = {name: Answer(call(host)) for name, call in calls.items()}
+        answers |= _queried(host) | _without_one(host)
     for name, (header, column) in {} if QUERY_ENDS in answers else fields(host).items():
         answers[f"query-gpu/{name}"] = Answer("".join(f"{cell}\n" for cell in column))
         answers[f"query-gpu/{name}.header"] = Answer(header + "\n")

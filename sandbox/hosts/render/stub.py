@@ -87,6 +87,8 @@ def _memory(gpu: Gpu) -> Keys:
         keys.update({key: getattr(errors, name), f"{key}.dram": getattr(errors, name), f"{key}.sram": 0})
     if gpu.board.sram_counters == "split":
         keys["ecc.sram_threshold"] = 0
+        keys.update({"repair.channel": int(repairs.channel_pending), "repair.tpc": int(repairs.tpc_pending)})
+    keys["inforom.corrupt"] = int(gpu.inforom_corrupt)
     pending, failure = int(repairs.pending), int(repairs.failure)
     if gpu.mig:
         pass  # with MIG on, the driver tells of no repair: a capture of driver 590 has N/A everywhere

@@ -80,11 +80,11 @@ ROWS = [
     (
         GpuReadable,
         "g5.xlarge",
-        lambda h: h.driver(silent=("nvidia-smi -q -x (within 45 s)",)),
+        lambda h: h.driver(silent=("nvidia-smi -q -x: no answer within 45 s",)),
         [
             (
-                "UNKNOWN host: nvidia-smi -q -x (within 45 s) did not answer, although another tool did: "
-                "a GPU that hangs one hangs the next"
+                "UNKNOWN host: nvidia-smi -q -x: no answer within 45 s; another tool answered, but what breaks one may "
+                "break the next"
             )
         ],
     ),

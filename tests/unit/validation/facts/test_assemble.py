@@ -103,7 +103,7 @@ def test_nvml_is_believed_and_what_it_lacks_comes_from_the_xml(xml_text: str) ->
     inventory = assemble(bundle(nvml("GPU-00000000", "GPU-00000001"), item("nvidia-smi-q-x", xml_text))).need(
         GpuInventory
     )
-    assert (inventory.source, inventory.driver_version) == ("nvml", "580.1")
+    assert (inventory.source, inventory.attached) == ("nvml", 2)
     assert inventory.gpus[1].pci_address == "0000:64:00.0"
     assert inventory.gpus[1].vbios == "96.00.99.00.01"
 
@@ -143,9 +143,40 @@ def test_a_gpu_that_nvidia_smi_calls_lost_is_lost_although_nvml_lists_it() -> No
 def test_a_tool_that_hangs_is_told_although_the_other_answers(xml_text: str) -> None:
     hung = item("nvidia-smi-q-x", outcome=Outcome.TIMEOUT, duration_s=30.0)
     inventory = assemble(bundle(nvml("GPU-00000000"), hung)).need(GpuInventory)
-    assert inventory.silent == ("nvidia-smi-q-x (within 30 s)",)
-    both = assemble(bundle(nvml("GPU-00000000"), item("nvidia-smi-q-x", xml_text))).need(GpuInventory)
-    assert both.silent == ()
+    assert inventory.silent == ("nvidia-smi-q-x: no answer within 30 s",)
+    both = assemble(bundle(nvml("GPU-00000000", "GPU-00000001"), item("nvidia-smi-q-x", xml_text)))
+    assert both.need(GpuInventory).silent == ()
+
+
+@pytest.mark.parametrize(
+    ("smi", "told"),
+    [
+        ({"stdout": "Segmentation fault\n", "rc": 139}, "no XML document in the output"),
+        ({"stdout": "", "outcome": Outcome.ERROR, "error": "Broken pipe"}, "Broken pipe"),
+        ({"outcome": Outcome.DENIED}, "permission denied"),
+        ({"rc": 255}, "exit status 255"),
+    ],
+)
+def test_a_tool_that_breaks_is_told_although_the_other_answers(xml_text: str, smi: dict[str, Any], told: str) -> None:
+    broken = replace(item("nvidia-smi-q-x", xml_text), **smi)
+    inventory = assemble(bundle(nvml("GPU-00000000", "GPU-00000001"), broken)).need(GpuInventory)
+    assert [told in text for text in inventory.silent] == [True]
+
+
+def test_an_nvml_that_cannot_be_read_is_told_although_nvidia_smi_answers(xml_text: str) -> None:
+    facts = assemble(bundle(item("nvml", '{"device_count": 2}'), item("nvidia-smi-q-x", xml_text)))
+    assert facts.need(GpuInventory).silent == ("could not be read: nvml: no device_count or no devices",)
+
+
+def test_a_tool_that_is_not_installed_is_not_missed_where_the_other_answers(xml_text: str) -> None:
+    assert assemble(bundle(absent("nvml"), item("nvidia-smi-q-x", xml_text))).need(GpuInventory).silent == ()
+
+
+def test_a_warning_below_the_document_names_the_gpu_and_explains_the_status(xml_text: str) -> None:
+    text = f"{xml_text}WARNING: infoROM is corrupted at gpu 0000:64:00.0\n"
+    items = (nvml("GPU-00000000", "GPU-00000001"), replace(item("nvidia-smi-q-x", text), rc=14))
+    inventory = assemble(bundle(*items)).need(GpuInventory)
+    assert (inventory.warned, inventory.silent) == (("0000:64:00.0",), ())
 
 
 def test_two_sources_with_other_gpus_are_no_inventory(xml_text: str) -> None:

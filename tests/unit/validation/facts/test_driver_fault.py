@@ -19,6 +19,7 @@ from validation.facts import driver_fault
         ("Unable to determine the device handle for GPU0000:0A:00.0: Unknown Error", "gpu-lost", "0000:0a:00.0"),
         ("Unable to determine the device handle for gpu 0000:86:00.0: GPU is lost.", "gpu-lost", "0000:86:00.0"),
         ("Failed to run topology matrix", "no-matrix", ""),
+        ("WARNING: infoROM is corrupted at gpu 0000:65:00.0", "inforom-corrupt", "0000:65:00.0"),
         ("Failed to display p2p capability matrix for the specified p2p Index", "no-matrix", ""),
         ("Test CUDA failure common.cu:941 'system not yet initialized'", "fabric-not-ready", ""),
         ("CUDA error 802: system not yet initialized", "fabric-not-ready", ""),

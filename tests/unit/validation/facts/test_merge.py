@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from validation.facts import merge
-from validation.facts.gpu import Ecc, Gpu, GpuInventory, NvLink, RemappedRows
+from validation.facts.gpu import Ecc, Fabric, Gpu, GpuInventory, NvLink, PcieLink, RemappedRows, Repairs
 from validation.facts.missing import ABSENT, Missing, Reason
 
 UUID = "GPU-00000000-0000-0000-0000-000000000000"
@@ -37,6 +37,19 @@ def merged(one: Gpu, other: Gpu) -> Gpu:
         ({"remapped_rows": RemappedRows(failure=False)}, {"remapped_rows": RemappedRows(failure=True)}),
         ({"recovery_action": "None"}, {"recovery_action": "Reset"}),
         ({"temperature_c": 31.0}, {"temperature_c": FAULT}),
+        ({"temperature_c": 31.0}, {"temperature_c": 91.0}),
+        ({"tlimit_margin_c": 50.0}, {"tlimit_margin_c": -1.0}),
+        ({"processes": 0}, {"processes": 2}),
+        ({"ecc": Ecc(enabled=True)}, {"ecc": Ecc(enabled=False)}),
+        ({"ecc": Ecc(enabled_next=True)}, {"ecc": Ecc(enabled_next=False)}),
+        ({"persistence": True}, {"persistence": False}),
+        ({"power_limit_w": 700.0}, {"power_limit_w": 400.0}),
+        ({"pcie": PcieLink(width=16)}, {"pcie": PcieLink(width=8)}),
+        ({"repairs": Repairs(channel_pending=False)}, {"repairs": Repairs(channel_pending=True)}),
+        ({"repairs": Repairs(inforom_corrupt=False)}, {"repairs": Repairs(inforom_corrupt=True)}),
+        ({"fabric": Fabric(state="Completed")}, {"fabric": Fabric(state="In Progress")}),
+        ({"fabric": Fabric(status="Success")}, {"fabric": Fabric(status="Insufficient Resources")}),
+        ({"fabric": Fabric(health_summary="Healthy")}, {"fabric": Fabric(health_summary="Unhealthy")}),
     ],
 )
 def test_what_either_source_says_is_wrong_stands(good: dict[str, Any], bad: dict[str, Any], swap: bool) -> None:
@@ -44,6 +57,23 @@ def test_what_either_source_says_is_wrong_stands(good: dict[str, Any], bad: dict
     whole = merged(gpu(**first), gpu(**second))
     for name, value in bad.items():
         assert getattr(whole, name) == value
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_what_holds_the_clocks_down_in_either_reading_stands(swap: bool) -> None:
+    idle, slow = (gpu(throttle_reasons=frozenset(reasons)) for reasons in (["gpu_idle"], ["hw_thermal_slowdown"]))
+    whole = merged(slow, idle) if swap else merged(idle, slow)
+    assert whole.throttle_reasons == frozenset({"gpu_idle", "hw_thermal_slowdown"})
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [("name", "NVIDIA H100 80GB HBM3", "NVIDIA H20"), ("vbios", "96.1", "96.2"), ("mig_enabled", False, True)],
+)
+def test_what_a_board_is_and_how_it_is_set_is_no_fact_where_the_sources_differ(name: str, one: Any, other: Any) -> None:
+    value = getattr(merged(gpu(**{name: one}), gpu(**{name: other})), name)
+    assert isinstance(value, Missing)
+    assert (value.reason, value.text) == (Reason.COULD_NOT_LOOK, f"NVML says {one}, nvidia-smi says {other}")
 
 
 @pytest.mark.parametrize("said", [NONE, REFUSED, ABSENT])
