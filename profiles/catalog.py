@@ -80,6 +80,18 @@ class Catalog:
         """The catalogue's names most like an unknown one, best first, at most three."""
         return tuple(difflib.get_close_matches(instance_type, self.types(), n=3, cutoff=0.5))
 
+    def foreign(self, instance_type: str) -> str:
+        """The accelerator of a family that has another one than NVIDIA GPUs; empty where none is known of."""
+        family = instance_type.rpartition(".")[0]
+        return str(yamlfile.read(self._folder / "foreign.yaml").data["families"].get(family, ""))
+
+    def hint(self, instance_type: str) -> str:
+        """What to tell somebody whose type the catalogue does not have, as a sentence."""
+        accelerator, near = self.foreign(instance_type), self.nearest(instance_type)
+        if accelerator:
+            return f"It has {accelerator}, and Kiln judges NVIDIA GPUs only."
+        return f"Nearest: {', '.join(near)}." if near else "docs/instance-types.md lists the types."
+
     def boards(self) -> dict[str, tuple[str, ...]]:
         """The product names of every board of the catalogue."""
         read = {path.stem: yamlfile.read(path).data for path in sorted(self._folder.glob("boards/*.yaml"))}
@@ -197,3 +209,13 @@ def software_names() -> tuple[str, ...]:
 def nearest(instance_type: str) -> tuple[str, ...]:
     """The shipped catalogue's names most like an unknown one, best first."""
     return default().nearest(instance_type)
+
+
+def hint(instance_type: str) -> str:
+    """What to tell somebody whose type the shipped catalogue does not have."""
+    return default().hint(instance_type)
+
+
+def foreign(instance_type: str) -> str:
+    """The accelerator of a type that has another one than NVIDIA GPUs; empty where none is known of."""
+    return default().foreign(instance_type)

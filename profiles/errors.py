@@ -90,16 +90,20 @@ class HostError(LookError):
 class ParseError(LookError):
     """The output of ``tool`` could not be read whole: ``line`` (1-based, 0 where no line is to blame) and why.
 
-    The reason may quote the output, which may be endless: more than 400 characters are cut off.
+    The reason may quote the output, which may be endless: more than 400 characters are cut off. ``remedy`` says what to
+    do where capturing the same output again would not help; it is not part of the text.
     """
 
-    def __init__(self, tool: str, line: int, reason: str) -> None:
+    def __init__(self, tool: str, line: int, reason: str, remedy: str = "") -> None:
         reason = reason if len(reason) <= _REASON_MAX else f"{reason[:_REASON_MAX]} ..."
         where = f"line {line}: " if line else ""
-        super().__init__(f"{tool}: {where}{reason}")
+        super().__init__(f"{tool}: {where}{reason}", remedy=remedy)
         self.tool = tool
         self.line = line
         self.reason = reason
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class CloudError(KilnError):

@@ -112,9 +112,12 @@ class Storage(Model):
 
 
 class Needs(Model):
-    """Software the machine needs: Fabric Manager only where there is NVSwitch; the kernel modules it can run."""
+    """Software the machine needs: Fabric Manager only where there is NVSwitch; the kernel modules it can run.
 
-    fabric_manager: Expected[bool]
+    ``fabric_manager`` is None where no source tells who runs the NVSwitches: the machine's own PCI bus then tells.
+    """
+
+    fabric_manager: Expected[bool] | None = None
     kernel_modules: Expected[tuple[Literal["open", "proprietary"], ...]]
     min_driver: Expected[str] | None = None
 

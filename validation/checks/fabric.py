@@ -10,14 +10,20 @@ from validation.checks.per_gpu import PerGpuCheck
 from validation.checks.wording import counted, listed, not_there, profile_of
 from validation.facts.components import Components
 from validation.facts.gpu import Fabric, Gpu, GpuInventory
-from validation.facts.host import Unit
+from validation.facts.host import PciBus, Unit
 from validation.facts.missing import ABSENT, Missing
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
+_NOTHING_TO_MANAGE = "this machine has no NVSwitch to manage"
 _ZERO_UUID = "00000000-0000-0000-0000-000000000000"
 # The words of each health field that mean "nothing is wrong"; a field that is not here must say False.
-_GOOD_WORDS = {"bandwidth": {"full"}, "partition_assigned": {"true"}, "incorrect_configuration": {"none"}}
+_GOOD_WORDS = {
+    "bandwidth": {"full"},
+    "partition_assigned": {"true"},
+    "incorrect_configuration": {"none"},
+    "gfm_state": {"connected"},  # driver 615
+}
 _SAYS_NOTHING = {"n/a", "", "not supported"}
 
 
@@ -88,6 +94,16 @@ def _nvl72_trouble(fabric: Fabric) -> str:
     return ""
 
 
+def _needed(facts: Facts, expected: Expectation) -> tuple[bool, str]:
+    """Whether Fabric Manager must run, and who says so: the profile, or the PCI bus where no source tells."""
+    told = profile_of(expected).needs.fabric_manager
+    if told is not None:
+        return told.value, expected.source_of(told.source)
+    # NVSwitches up to Hopper's are bridges (0680) on the bus of the host that has to manage them.
+    count = sum(d.vendor_id == "10de" and d.class_id == "0680" for d in facts.need(PciBus).devices)
+    return count > 0, f"{count} NVSwitch{'' if count == 1 else 'es'} on the PCI bus"
+
+
 class FabricManager(Check):
     """Fabric Manager runs where there is NVSwitch, and is not asked for elsewhere."""
 
@@ -100,11 +116,9 @@ class FabricManager(Check):
     requires = (Unit,)
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
-        needed = profile_of(expected).needs.fabric_manager
-        source = expected.source_of(needed.source)
-        if not needed.value:
-            message = "this machine has no NVSwitch to manage"
-            yield self.finding(Verdict.NOT_APPLICABLE, "host", message, source=source)
+        needed, source = _needed(facts, expected)
+        if not needed:
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", _NOTHING_TO_MANAGE, source=source)
             return
         unit = facts.need(Unit)
         state = f"{unit.active} ({unit.sub})"
@@ -131,11 +145,9 @@ class FabricManagerVersion(Check):
     requires = (Components, GpuInventory)
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
-        needed = profile_of(expected).needs.fabric_manager
-        source = expected.source_of(needed.source)
-        if not needed.value:
-            message = "this machine has no NVSwitch to manage"
-            yield self.finding(Verdict.NOT_APPLICABLE, "host", message, source=source)
+        needed, source = _needed(facts, expected)
+        if not needed:
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", _NOTHING_TO_MANAGE, source=source)
             return
         driver, version = facts.need(GpuInventory).driver_version, facts.need(Components).fabric_manager
         if isinstance(driver, Missing):

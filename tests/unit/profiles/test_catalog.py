@@ -78,6 +78,20 @@ def test_an_unknown_type_is_none_and_the_nearest_names_are_offered() -> None:
     assert catalog.nearest("quantum") == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("trn2.48xlarge", "It has AWS Trainium2, and Kiln judges NVIDIA GPUs only."),
+        ("g4ad.xlarge", "It has AMD Radeon Pro V520 GPUs, and Kiln judges NVIDIA GPUs only."),
+        ("ecs.ebmgi6s.24xlarge", "It has an Intel Server GPU, and Kiln judges NVIDIA GPUs only."),
+        ("quantum", "docs/instance-types.md lists the types."),
+    ],
+)
+def test_a_type_that_is_not_there_is_told_what_it_is(name: str, hint: str) -> None:
+    assert catalog.load(name) is None
+    assert catalog.hint(name) == hint
+
+
 @pytest.mark.parametrize("name", ["../aws/p5.48xlarge", "", "p5.48xlarge.yaml"])
 def test_a_name_is_never_a_path(name: str) -> None:
     assert catalog.load(name) is None

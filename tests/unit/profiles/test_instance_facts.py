@@ -38,6 +38,29 @@ def test_only_the_types_that_the_database_lacks_go_unchecked(ec2: dict[str, Any]
     assert missing <= NOT_IN_DATABASE
 
 
+def test_every_type_with_nvidia_gpus_has_a_profile_and_every_other_accelerator_is_named(ec2: dict[str, Any]) -> None:
+    nvidia = {name for name, entry in ec2.items() if "GpuInfo" in entry}
+    others = {
+        name
+        for name, entry in ec2.items()
+        if {"NeuronInfo", "InferenceAcceleratorInfo", "FpgaInfo", "MediaAcceleratorInfo"} & set(entry)
+    }
+    assert nvidia - set(catalog.types()) == set()
+    assert {name for name in others if not catalog.foreign(name)} == set()
+    assert {name for name in catalog.types() if catalog.foreign(name)} == set()
+
+
+@pytest.mark.parametrize("name", [name for name in catalog.types() if not name.startswith("ecs.")])
+def test_gpu_memory_is_near_what_the_database_says(name: str, ec2: dict[str, Any]) -> None:
+    """EC2's figures are of another kind than the driver's (22888 MiB for an A10G that prints 23028), but near."""
+    profile = catalog.load(name)
+    assert profile is not None
+    if name not in NOT_IN_DATABASE:
+        size = ec2[name]["GpuInfo"]["Gpus"][0]["MemoryInfo"]["SizeInMiB"]
+        assert profile.gpu.memory_mib.floor <= 1.08 * size
+        assert profile.gpu.memory_mib.ceiling >= 0.93 * size
+
+
 @pytest.mark.parametrize("name", [name for name in catalog.types() if not name.startswith("ecs.")])
 def test_generated_facts_equal_the_database(name: str, ec2: dict[str, Any]) -> None:
     profile = catalog.load(name)
@@ -105,7 +128,7 @@ def test_x8_is_by_design_on_the_g_families(name: str) -> None:
 
 
 def test_fabric_manager_is_needed_only_where_there_is_nvswitch() -> None:
-    needing = {p.instance_type for p in aws_profiles() if p.needs.fabric_manager.value}
+    needing = {p.instance_type for p in aws_profiles() if value(p.needs.fabric_manager)}
     assert needing == {
         "p4d.24xlarge",
         "p4de.24xlarge",
@@ -115,6 +138,13 @@ def test_fabric_manager_is_needed_only_where_there_is_nvswitch() -> None:
         "p6-b200.48xlarge",
         "p6-b300.48xlarge",
     }
+
+
+def test_efas_by_numa_node_add_up_to_all_of_them() -> None:
+    for profile in aws_profiles():
+        nodes = profile.network.efa_nodes
+        assert nodes is None or sum(nodes.value) == profile.network.efa_max.value, profile.instance_type
+        assert nodes is None or value(profile.numa.nodes) == len(nodes.value), profile.instance_type
 
 
 def test_volta_cannot_run_the_open_kernel_module_and_blackwell_cannot_run_another() -> None:

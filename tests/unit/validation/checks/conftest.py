@@ -89,13 +89,13 @@ class Host:
             topology(self.profile),
             p2p(self.profile),
             numa(self.profile, self.expected.efa_count),
-            unit(needed=self.profile.needs.fabric_manager.value),
+            unit(needed=needs_manager(self.profile)),
             KernelLog((), 900),
             EfaNics(tuple(f"rdmap{n}s0" for n in range(self.expected.efa_count)), "fi_info"),
             EfaModule(loaded=True),
             rdma(self.expected.efa_count),
             disks(self.profile),
-            components(fabric_manager=self.profile.needs.fabric_manager.value),
+            components(fabric_manager=needs_manager(self.profile)),
             link_errors(self.gpus),
         )
 
@@ -204,7 +204,14 @@ def healthy_gpu(profile: InstanceProfile, index: int) -> Gpu:
         throttle_reasons=frozenset({"gpu_idle"}),
         recovery_action="None",
         processes=0,
+        virtualization="VGPU" if is_slice(profile) else ABSENT,
+        vgpu_license="Licensed (Expiry: N/A)" if is_slice(profile) else ABSENT,
     )
+
+
+def is_slice(profile: InstanceProfile) -> bool:
+    """A virtual GPU: its name ends with its share, as in ``NVIDIA L4-3Q``."""
+    return profile.gpu.names.value[0].endswith("Q")
 
 
 def healthy_fabric(kind: str) -> Fabric:
@@ -286,6 +293,11 @@ def numa(profile: InstanceProfile, efa_count: int) -> NumaMap:
             **{efa_device(index).address: index * count // efa_count for index in range(efa_count)},
         },
     )
+
+
+def needs_manager(profile: InstanceProfile) -> bool:
+    """Where the profile leaves it to the PCI bus: the bus of these hosts has no NVSwitch."""
+    return profile.needs.fabric_manager is not None and profile.needs.fabric_manager.value
 
 
 def unit(*, needed: bool) -> Unit:

@@ -10,7 +10,7 @@ import pytest
 from validation.checks.fabric import FabricManager, FabricManagerVersion, FabricState
 from validation.facts.components import Components
 from validation.facts.gpu import Fabric, GpuInventory
-from validation.facts.host import Unit
+from validation.facts.host import PciBus, PciDevice, Unit
 from validation.facts.missing import ABSENT, Missing, Reason
 
 if TYPE_CHECKING:
@@ -35,6 +35,17 @@ def rack(h: Host, **changes: Any) -> Host:
     assert links.fabric is not None
     kind = links.fabric.model_copy(update={"value": "nvl72"})
     return h.profiled(links={"fabric": kind}).only(1).gpu(0, fabric=completed(**changes))
+
+
+UNTOLD = "ecs.gn7e-c16g1.32xlarge"  # no source tells who runs its NVSwitches
+
+
+def switched(h: Host) -> Host:
+    """The same host with NVSwitches of its own on its PCI bus."""
+    bus = h.values[PciBus]
+    assert isinstance(bus, PciBus)
+    switches = (PciDevice(f"0000:c{n}:00.0", "0680", "10de", "1af1", "Bridge", False) for n in range(6))
+    return h.put(PciBus((*bus.devices, *switches)))
 
 
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
@@ -152,6 +163,27 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         lambda h: rack(h, cluster_uuid="5bd1b1cf-0000-4b1b-8a6c-0d0d0d0d0d0d"),
         ["FAIL GPU0: clique id is 0: the GPU belongs to no clique"],
     ),
+    (FabricManager, UNTOLD, lambda h: h, ["NOT_APPLICABLE host: this machine has no NVSwitch to manage"]),
+    (
+        FabricManager,
+        UNTOLD,
+        lambda h: switched(h).put(unit()),
+        ["PASS host: nvidia-fabricmanager.service is active (running)"],
+    ),
+    (
+        FabricManager,
+        UNTOLD,
+        switched,
+        ["FAIL host: nvidia-fabricmanager.service is not installed (load state not-found)"],
+    ),
+    (FabricManager, UNTOLD, lambda h: h.drop(PciBus), ["UNKNOWN host: could not look: tool: not found"]),
+    (
+        FabricManagerVersion,
+        UNTOLD,
+        lambda h: switched(h).software(fabric_manager="535.161.08"),
+        ["FAIL host: Fabric Manager 535.161.08, driver 580.105.08"],
+    ),
+    (FabricManagerVersion, UNTOLD, lambda h: h, ["NOT_APPLICABLE host: this machine has no NVSwitch to manage"]),
     (FabricManager, "p5.48xlarge", lambda h: h, ["PASS host: nvidia-fabricmanager.service is active (running)"]),
     (
         FabricManager,

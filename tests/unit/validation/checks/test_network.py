@@ -73,7 +73,7 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     ),
     (
         EfaAffinity,
-        "p5.48xlarge",
+        "g6e.24xlarge",
         on_nodes(0, 1),
         ["NOT_APPLICABLE host: no source tells on which NUMA nodes the EFAs of this type are"],
     ),
