@@ -17,6 +17,9 @@ from validation.verdict import FaultClass, Finding, Verdict
 _POWER_SHARE = 0.95  # of the board's default limit; below it somebody has capped the board
 # Boards that every driver can slice, so that every driver tells their mode. Source: NVIDIA MIG user guide 620.
 _MIG_BOARDS = re.compile(r"\b(?:A100|A800|A30|H100|H800|H200|H20|G?B200|G?B300)\b")
+# A virtual GPU is named after its board and its share: NVIDIA L4-3Q, NVIDIA A10-4Q, GRID T4-8Q. Source: goldens of g6f;
+# the tables of virtual GPU types in vgpu_unlock.
+_VIRTUAL = re.compile(r"-\d+[ABCQ]$")
 _IDLE_MEMORY_SHARE = 0.02  # of the total: a context of a few hundred MiB on a small board, nothing on an idle one
 
 
@@ -216,6 +219,7 @@ class VgpuLicense(PerGpuCheck):
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
         virtual = isinstance(gpu.virtualization, str) and gpu.virtualization.lower().replace(" ", "") == "vgpu"
+        virtual = virtual or bool(_VIRTUAL.search(str(gpu.name)))
         state = gpu.vgpu_license
         if isinstance(state, Missing):
             if not virtual:

@@ -180,6 +180,18 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         lambda h: h.gpu(0, virtualization="VGPU", vgpu_license=NONE),
         ["UNKNOWN GPU0: vGPU licence: not applicable (N/A)"],
     ),
+    (
+        VgpuLicense,
+        "g6f.xlarge",
+        lambda h: h.gpu(0, virtualization=DENIED, vgpu_license=ABSENT),
+        ["UNKNOWN GPU0: vGPU licence: absent"],
+    ),
+    (
+        VgpuLicense,
+        "ecs.vgn6i-m8-vws.2xlarge",
+        lambda h: h.gpu(0, virtualization=ABSENT),
+        ["PASS host: 1 virtual GPU licensed"],
+    ),
     (VgpuLicense, "g6.xlarge", lambda h: h.drop(GpuInventory), GONE),
     (Identity, "p5.48xlarge", lambda h: h, ["PASS host: 8 GPUs, each with its own UUID"]),
     (Identity, "p5.48xlarge", lambda h: h.gpu(5, serial="1650"), ["PASS host: 8 GPUs, each with its own UUID"]),
