@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -101,25 +102,82 @@ def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Co
             yield from _commands(f"{path} {name}", child)
 
 
-def types_table() -> str:
-    """The table of instance types in README.md."""
-    lines = ["| type | GPUs | NVLinks a GPU | EFA | checks that only warn |", "| --- | --- | ---: | ---: | --- |"]
+def families_table() -> str:
+    """The table of families in README.md."""
+    lines = ["| family | types | GPUs | checks that only warn |", "| --- | ---: | --- | ---: |"]
+    for name, profiles in _families().items():
+        boards = dict.fromkeys(re.sub(r"-\d+Q$", " (shares)", profile.gpu.board) for profile in profiles)
+        gpus = f"{_span(profile.gpu.count.value for profile in profiles)} x {', '.join(boards)}"
+        lines.append(f"| {name} | {len(profiles)} | {gpus} | {_span(len(profile.advisory) for profile in profiles)} |")
+    return "\n".join(lines)
+
+
+def types_page() -> str:
+    """docs/instance-types.md: every type, what is known of it, and what its checks only warn of."""
+    families = _families()
+    profiles = [profile for family in families.values() for profile in family]
+    lines = [NOTICE, "", "# Instance types", "", *_TYPES_INTRODUCTION, ""]
+    lines += ["| type | CPUs | GPUs | NVLinks a GPU | EFA | local disks | checks that only warn |"]
+    lines += ["| --- | ---: | --- | ---: | ---: | --- | --- |", *(_row(profile) for profile in profiles)]
+    lines += ["", "## Why they only warn", "", "| check | reason | families |", "| --- | --- | --- |"]
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for profile in profiles:
+        for check, reason in profile.advisory.items():
+            reasons.setdefault((check, reason), []).append(profile.instance_type)
+    lines += [
+        f"| {check} | {_cell(why)} | {_listed(names, families)} |" for (check, why), names in sorted(reasons.items())
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_TYPES_INTRODUCTION = (
+    "A check that only warns on a type still looks and says what it saw; it does not close the gate, because no source",
+    "tells what is right there, or because only one machine was ever read. Corrupt results, memory errors, Xid and",
+    "lost GPUs close the gate on every type. Each value of a profile names its source and date (`profiles/`). What is",
+    "open is settled by a capture of a good host: [CONTRIBUTING.md](../CONTRIBUTING.md) shows where it goes.",
+    "",
+    "A type that is not here is UNKNOWN: the gate stays shut. Types with other accelerators than NVIDIA GPUs stay so.",
+)
+
+
+def _listed(names: Sequence[str], families: Mapping[str, Sequence[InstanceProfile]]) -> str:
+    """Whole families by their name, parts of them with how many types of it."""
+    told = []
+    for family, profiles in families.items():
+        count = sum(profile.instance_type in names for profile in profiles)
+        told += [family if count == len(profiles) else f"{family} ({count} of {len(profiles)})"] if count else []
+    return ", ".join(told)
+
+
+def _families() -> dict[str, list[InstanceProfile]]:
+    """The profiles by family: the type's name without its size. Clouds write GPUs and CPUs a GPU into it, too."""
+    families: dict[str, list[InstanceProfile]] = {}
     for name in catalog.types():
         profile = catalog.load(name)
         assert profile is not None
-        lines.append(_row(profile))
-    return "\n".join(lines)
+        families.setdefault(re.sub(r"-(?:c\d+g\d+|\d+x|m\d+s?)(?=-|$)", "", name.rpartition(".")[0]), []).append(
+            profile
+        )
+    return families
 
 
 def _row(profile: InstanceProfile) -> str:
     gpus = f"{profile.gpu.count.value} x {profile.gpu.board}"
     advisory = ", ".join(sorted(profile.advisory)) or "none"
-    cells = (profile.instance_type, gpus, _value(profile.links.nvlinks), _value(profile.network.efa_max), advisory)
-    return "| " + " | ".join(cells) + " |"
+    count, size = profile.storage.instance_store_count, profile.storage.instance_store_gb
+    disks = f"{count.value} x {size.value} GB" if count and size else _value(count)
+    values = (_value(profile.vcpus), gpus, _value(profile.links.nvlinks), _value(profile.network.efa_max))
+    return "| " + " | ".join((profile.instance_type, *values, disks, advisory)) + " |"
 
 
 def _value(expected: Expected[int] | None) -> str:
     return "no source" if expected is None else str(expected.value)
+
+
+def _span(numbers: Iterable[int]) -> str:
+    """``1 to 8``; one number where all are alike."""
+    found = sorted(numbers)
+    return str(found[0]) if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
 def _cell(text: str) -> str:
@@ -134,8 +192,9 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/checks.md": checks_page,
     "docs/faults.md": faults_page,
     "docs/cli.md": cli_page,
+    "docs/instance-types.md": types_page,
 }
-TABLES: Mapping[tuple[str, str], Callable[[], str]] = {("README.md", "types"): types_table}
+TABLES: Mapping[tuple[str, str], Callable[[], str]] = {("README.md", "types"): families_table}
 
 
 def expected(root: Path) -> dict[Path, str]:

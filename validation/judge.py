@@ -132,8 +132,13 @@ def _told_once(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _no_profile(instance_type: str, skipped: Iterable[str]) -> Finding:
+    draft = f"kiln baseline record --hosts inventory.yaml --host NAME --type {instance_type}"
+    remedy = f"Correct the instance type; or draft its profile from a host believed good, and review it: {draft}"
     near = catalog.nearest(instance_type)
     hint = f" (nearest: {', '.join(near)})" if near else ""
+    if accelerator := catalog.foreign(instance_type):
+        hint = f": it has {accelerator}, and Kiln judges NVIDIA GPUs only"
+        remedy = "Take an instance type with NVIDIA GPUs, or leave the host out of the gate."
     return Finding(
         check=NO_PROFILE,
         subject="host",
@@ -141,8 +146,7 @@ def _no_profile(instance_type: str, skipped: Iterable[str]) -> Finding:
         message=f"instance type {instance_type!r} is not in the catalogue{hint}; not judged: {', '.join(skipped)}",
         measured=instance_type,
         expected="an instance type of the catalogue",
-        remedy="Correct the instance type; or draft its profile from a host believed good, and review it: "
-        f"kiln baseline record --hosts inventory.yaml --host NAME --type {instance_type}",
+        remedy=remedy,
     )
 
 

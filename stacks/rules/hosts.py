@@ -19,9 +19,7 @@ def instance_type_known(asked: Asked) -> Iterator[Finding]:
     name = asked.settings.instance_type
     if asked.settings.provider == "static" or asked.profile is not None:
         return
-    near = catalog.nearest(name)
-    fix = f"Nearest: {', '.join(near)}." if near else "The types are listed in profiles/aws."
-    yield found("instance_type.known", "instanceType", name, "a type of the catalogue", fix)
+    yield found("instance_type.known", "instanceType", name, "a type of the catalogue", catalog.hint(name))
 
 
 def instance_type_provider(asked: Asked) -> Iterator[Finding]:
@@ -187,8 +185,7 @@ def _inventory_host(path: str, host: InventoryHost, names: set[str]) -> Iterator
         yield found("ssh.port", f"{path}.port", host.port, "1 to 65535", "SSH is 22 by default.")
     profile = catalog.load(host.instance_type)
     if profile is None:
-        near = catalog.nearest(host.instance_type)
-        fix = f"Nearest: {', '.join(near)}." if near else "The types are listed in profiles/aws."
+        fix = catalog.hint(host.instance_type)
         yield found("instance_type.known", f"{path}.instanceType", host.instance_type, "a type of the catalogue", fix)
     elif not 0 <= host.efa_count <= profile.network.efa_max.value:
         limit = profile.network.efa_max.value

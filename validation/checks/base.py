@@ -88,4 +88,6 @@ class Check(abc.ABC):
         """UNKNOWN: the profile gives no value to judge against, because no source does."""
         message = f"the profile of {expected.instance_type} gives no {what}, so there is nothing to judge against"
         remedy = "Add the value to the profile, with its source; until then the profile may list the check as advisory."
+        if expected.profile and self.id in expected.profile.advisory:
+            remedy = "Nothing to mend: no source tells what is right here. A capture of a good host of this type would."
         return self.finding(Verdict.UNKNOWN, subject, message, expected=f"a {what} in the profile", remedy=remedy)

@@ -56,8 +56,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"instanceType": "zz9.plural"},
         (
-            "instanceType: found 'zz9.plural'; expected a type of the catalogue. The types are listed in profiles/aws. "
-            "[instance_type.known]"
+            "instanceType: found 'zz9.plural'; expected a type of the catalogue. docs/instance-types.md lists the "
+            "types. [instance_type.known]"
         ),
     ),
     ({"count": 0}, "count: found 0; expected 1 or more. To remove all hosts: pulumi destroy. [count.positive]"),

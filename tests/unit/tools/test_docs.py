@@ -39,9 +39,21 @@ def test_every_command_and_subcommand_has_its_help() -> None:
     assert "\n## kiln sandbox fault\n" in page
 
 
-def test_every_type_is_a_row() -> None:
-    table = docs.types_table()
-    assert all(f"| {name} |" in table for name in catalog.types())
+def test_every_type_is_a_row_and_every_advisory_reason_is_told() -> None:
+    page = docs.types_page()
+    for name in catalog.types():
+        profile = catalog.load(name)
+        assert profile is not None
+        assert f"\n| {name} | " in page
+        assert all(f"| {check} | {reason} |" in page for check, reason in profile.advisory.items())
+
+
+def test_every_type_is_counted_in_its_family() -> None:
+    rows = [row.split(" | ") for row in docs.families_table().splitlines()[2:]]
+    assert sum(int(row[1]) for row in rows) == len(catalog.types())
+    families = {row[0].removeprefix("| "): row[1:] for row in rows}
+    assert families["p5"] == ["2", "1 to 8 x H100-SXM5-80GB", "0 to 2 |"]
+    assert families["ecs.vgn6i-vws"][:2] == ["3", "1 x T4 (shares)"]
 
 
 def test_a_table_is_put_between_its_marks_and_nothing_else_changes() -> None:

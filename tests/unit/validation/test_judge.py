@@ -119,6 +119,13 @@ def test_an_unknown_type_is_one_unknown_with_the_way_out_and_what_was_not_judged
     assert combine(findings) is Verdict.UNKNOWN
 
 
+def test_a_type_without_nvidia_gpus_is_unknown_and_nobody_is_sent_to_draft_a_profile() -> None:
+    (finding,) = judge_facts(Facts({}), expect("trn2.48xlarge"), "host1", [NeedsProfile(Verdict.PASS)])
+    assert finding.verdict is Verdict.UNKNOWN
+    assert "it has AWS Trainium2, and Kiln judges NVIDIA GPUs only" in finding.message
+    assert finding.remedy == "Take an instance type with NVIDIA GPUs, or leave the host out of the gate."
+
+
 def test_evidence_that_did_not_arrive_whole_is_one_unknown() -> None:
     bundle = Bundle("host1", {}, complete=False, notes=("connection lost after 3 s",))
     (finding,) = judge(bundle, expect("g5.xlarge"), host="host1")
