@@ -33,6 +33,7 @@ from validation.verdict import Finding, Verdict
 _NOT_IN_TABLE = ("ecc.uncorrected", "gpu.name", "gpu.throttle")
 SCHEMA = "kiln/explain/v1"
 READ = "text.read"  # the finding's check where the text itself is the trouble
+_FIELDS = "say which fields were asked for, in their order: --fields index,name,..."
 _PROFILE = "--profile TYPE"
 _BUNDLE = "kiln check, with the evidence of the whole host"
 # What only the stack's settings decide, or a second reading: no text of a tool can be right or wrong about it alone.
@@ -87,6 +88,7 @@ def explain(text: str, *, kind: str | None = None, profile: str | InstanceProfil
     if chosen is None:
         message = "no tool known here prints such a text"
         remedy = f"Name the tool with --kind, one of: {', '.join(names())}."
+        remedy += f" A CSV of nvidia-smi without its header: {_FIELDS}" if "," in text else ""
         unknown = Finding(READ, "text", Verdict.UNKNOWN, message, remedy=remedy)
         return Explanation("unknown", "not recognised", (), (unknown,), (), Verdict.UNKNOWN)
     facts, findings = _read(text, chosen)

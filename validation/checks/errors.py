@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from profiles.models import Expectation
-from validation.checks.per_gpu import PerGpuCheck
+from validation.checks.per_gpu import PerGpuCheck, sold_without_ecc
 from validation.checks.wording import at_least, counted, is_version, listed, not_there
 from validation.facts.gpu import Gpu, GpuInventory, RemappedRows, RetiredPages, known
-from validation.facts.missing import Missing, Reason
+from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
-_RETIRED_PAGES_MAX = 62  # azurehpc-health-checks 0e0a1ac: a V100 with this many retired pages is returned
+RETIRED_PAGES_MAX = 62  # azurehpc-health-checks 0e0a1ac: a V100 with this many retired pages is returned
 _REMAPPED_ROWS_MAX = 512  # azurehpc-health-checks 0e0a1ac
 _RECOVERY_ACTION_SINCE = "565.57"  # nvidia-smi --help-query-gpu; driver 550 refuses the field as an invalid argument
 
@@ -41,6 +41,9 @@ class EccUncorrected(PerGpuCheck):
                 fault_class=FaultClass.REPLACE_NOW,
                 remedy="Replace the host.",
             )
+        alone = expected.profile is None and ecc.volatile_uncorrected == ABSENT  # one text, not a host's whole evidence
+        if alone and not isinstance(ecc.aggregate_uncorrected, Missing):
+            return self._lifetime_alone(gpu, ecc.aggregate_uncorrected)
         if isinstance(ecc.volatile_uncorrected, Missing):
             return self._uncounted(gpu, ecc.volatile_uncorrected, expected)
         if ecc.volatile_uncorrected > 0:
@@ -57,10 +60,20 @@ class EccUncorrected(PerGpuCheck):
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
         return f"no uncorrectable ECC error on {counted(len(gpus), 'GPU')}"
 
+    def _lifetime_alone(self, gpu: Gpu, count: int) -> Finding | None:
+        """Where only the board's whole life is told: none in it is none since the driver was loaded."""
+        if not count:
+            return None
+        message = f"{counted(count, 'uncorrectable ECC error')} over the board's life; of how late is not told here"
+        remedy = "Read the volatile counts too (nvidia-smi -q -d ECC)."
+        return self.finding(Verdict.UNKNOWN, gpu.label, message, measured=str(count), expected="0", remedy=remedy)
+
     def _uncounted(self, gpu: Gpu, value: Missing, expected: Expectation) -> Finding:
         wanted = expected.profile.gpu.ecc if expected.profile else None
         if wanted is not None and wanted.value is False and not_there(value):
             return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "this board has no ECC")
+        if expected.profile is None and sold_without_ecc(gpu) and not_there(value):
+            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, f"a {gpu.name} counts no ECC errors")
         if gpu.ecc.enabled is False:
             message = "ECC is off, so errors are not counted"
             remedy = "Turn ECC on (nvidia-smi -e 1), reboot, and validate again."
@@ -110,8 +123,8 @@ class RowRemap(PerGpuCheck):
 
     def _pages(self, gpu: Gpu, pages: RetiredPages) -> Finding | None:
         counts = [value for value in (pages.single_bit, pages.double_bit) if not isinstance(value, Missing)]
-        if sum(counts) >= _RETIRED_PAGES_MAX:
-            message = f"{sum(counts)} pages are retired, {_RETIRED_PAGES_MAX} or more"
+        if sum(counts) >= RETIRED_PAGES_MAX:
+            message = f"{sum(counts)} pages are retired, {RETIRED_PAGES_MAX} or more"
             return self._failed(gpu, message, f"{sum(counts)} pages")
         if pages.pending is True:
             return self._pending(gpu, "a page retirement is pending", pages.single_bit, pages.double_bit)
@@ -150,6 +163,8 @@ class RowRemap(PerGpuCheck):
 def _repair_of(gpu: Gpu) -> str:
     """Without a profile: the way whose fields the driver fills. Volta and Turing print N/A for remapped rows."""
     rows = gpu.remapped_rows
+    if sold_without_ecc(gpu) and all(map(not_there, (rows.pending, rows.failure, gpu.retired_pages.pending))):
+        return "none"
     return "retired-pages" if not_there(rows.pending) and not not_there(gpu.retired_pages.pending) else "remapped-rows"
 
 

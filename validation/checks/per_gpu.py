@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import re
 from collections.abc import Iterable, Iterator
 
 from profiles.models import Expectation
@@ -10,6 +11,14 @@ from validation.checks.base import Check
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.store import Facts
 from validation.verdict import Finding, Verdict
+
+# Boards for desks, by the words of their names. NVIDIA's RTX PRO Server Edition is one for servers, with ECC on.
+_DESK = re.compile(r"\b(?:GeForce|TITAN|Quadro|RTX)\b(?!.*Server)", re.IGNORECASE)
+
+
+def sold_without_ecc(gpu: Gpu) -> bool:
+    """Whether the board has no ECC, or comes with it off: GeForce, TITAN, Quadro, RTX. Only where no profile tells."""
+    return isinstance(gpu.name, str) and _DESK.search(gpu.name) is not None
 
 
 class PerGpuCheck(Check):

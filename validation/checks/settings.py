@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from profiles.models import Expectation
 from validation.checks.base import Check
-from validation.checks.per_gpu import PerGpuCheck
+from validation.checks.per_gpu import PerGpuCheck, sold_without_ecc
 from validation.checks.wording import counted, listed, not_there
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.missing import Missing
@@ -95,6 +95,8 @@ class EccMode(PerGpuCheck):
         mode = gpu.ecc.enabled
         if board is not None and board.value is False:
             return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "this board has no ECC")
+        if expected.profile is None and sold_without_ecc(gpu) and (mode is False or not_there(mode)):
+            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, f"a {gpu.name} has no ECC, or comes with it off")
         if isinstance(mode, Missing):
             return self.missing(gpu.label, "ECC mode", mode, expected="on")
         if mode:

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 from profiles.models import Expectation
 from validation.checks.base import Check
+from validation.checks.errors import RETIRED_PAGES_MAX
 from validation.checks.wording import counted, listed
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.host import P2pMatrix
 from validation.facts.missing import Missing
 from validation.facts.smi_list import SmiTable, SmiVersion
+from validation.facts.smi_rows import RetiredPageList
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
@@ -112,6 +114,30 @@ class SmiTableRead(Check):
         elif not table.errors:
             message = f"driver {table.version.driver} answers for {counted(len(table.gpus), 'GPU')}"
             yield self.finding(Verdict.PASS, "host", message)
+
+
+class RetiredPagesListed(Check):
+    """Few enough pages are retired on every GPU."""
+
+    id = "tool.retired_pages"
+    title = "List of retired pages"
+    why = "A board retires pages as its memory fails; with too many it is returned, and the list says no word of it."
+    source = "azurehpc-health-checks 0e0a1ac (62 pages); nvidia-smi --help-query-retired-pages"
+    remedy = "Replace the host: the board's memory fails."
+    fault_class = FaultClass.REPLACE_NOW
+    requires = (RetiredPageList,)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        gpus = facts.need(RetiredPageList).gpus
+        bad = [gpu for gpu in gpus if gpu.total >= RETIRED_PAGES_MAX]
+        for gpu in bad:
+            message = f"{gpu.total} pages are retired, {RETIRED_PAGES_MAX} or more"
+            yield self.finding(Verdict.FAIL, gpu.gpu, message, measured=f"{gpu.total} pages")
+        if not bad:
+            most = max((gpu.total for gpu in gpus), default=0)
+            message = f"at most {counted(most, 'page')} on one GPU" if most else "no page is retired"
+            yield self.finding(Verdict.PASS, "host", f"{message}; whether one is pending is not in this list")
 
 
 class SmiVersionsMatch(Check):

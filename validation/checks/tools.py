@@ -16,7 +16,7 @@ from validation.checks.tool_results import (
     NvBandwidthResult,
     OciHealthResult,
 )
-from validation.checks.tool_smi import NvlinkAlone, PeersAlone, SmiTableRead, SmiVersionsMatch
+from validation.checks.tool_smi import NvlinkAlone, PeersAlone, RetiredPagesListed, SmiTableRead, SmiVersionsMatch
 from validation.checks.wording import counted, listed
 from validation.facts.host import EfaNics, RdmaDevices
 from validation.facts.mdstat import RaidArrays
@@ -170,5 +170,6 @@ TOOL_CHECKS: tuple[Check, ...] = (
     NvlinkAlone(),
     PeersAlone(),
     SmiTableRead(),
+    RetiredPagesListed(),
     SmiVersionsMatch(),
 )

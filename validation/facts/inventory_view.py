@@ -33,6 +33,7 @@ _FIELDS: Mapping[str, _Reads] = {
     "tool.nvlink": lambda gpu: (gpu.nvlinks,),
     "pcie.width": lambda gpu: (gpu.pcie.width,),
     "fabric.state": lambda gpu: (gpu.fabric.state,),
+    "ecc.mode": lambda gpu: (gpu.ecc.enabled,),
     "ecc.uncorrected": lambda gpu: (
         gpu.ecc.volatile_uncorrected,
         gpu.ecc.aggregate_uncorrected,

@@ -32,6 +32,8 @@ TEXTS = {
     "nvlink-s": "GPU 0: NVIDIA H100 (UUID: GPU-0)\n\t Link 0: <inactive>\n",
     "nvidia-smi-l": "GPU 0: NVIDIA H100 (UUID: GPU-0)\n",
     "kernel-module": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.86.10\n",
+    "nvidia-smi-apps": "pid, process_name, used_gpu_memory [MiB]\n",
+    "nvidia-smi-pages": "gpu_uuid, retired_pages.address, retired_pages.cause\n",
     "nvidia-smi-csv": "index, name, memory.total [MiB]\n",
     "fi-info": "provider: efa\n",
     "ibv-devinfo": "hca_id:\tefa_0\n",

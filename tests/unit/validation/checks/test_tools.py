@@ -19,7 +19,7 @@ from validation.checks.tool_results import (
     OciHealthResult,
     peak_of,
 )
-from validation.checks.tool_smi import NvlinkAlone, PeersAlone, SmiTableRead, SmiVersionsMatch
+from validation.checks.tool_smi import NvlinkAlone, PeersAlone, RetiredPagesListed, SmiTableRead, SmiVersionsMatch
 from validation.checks.tools import (
     TOOL_CHECKS,
     EfaPresent,
@@ -42,6 +42,7 @@ from validation.facts.nvbandwidth import BandwidthTest, NvBandwidth
 from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
 from validation.facts.oci import Measurement, OciResult
 from validation.facts.smi_list import SmiTable, SmiVersion
+from validation.facts.smi_rows import RetiredPageCount, RetiredPageList
 from validation.facts.store import Facts
 from validation.facts.stress_ng import StressNg
 from validation.facts.vgpu import VgpuLicense, VgpuLicenses
@@ -88,6 +89,10 @@ def inventory(*gpus: Gpu) -> GpuInventory:
 
 def peers(word: str) -> P2pMatrix:
     return P2pMatrix("r", (0, 1), {(0, 1): word, (1, 0): word})
+
+
+def pages(count: int) -> RetiredPageList:
+    return RetiredPageList((RetiredPageCount("0000:3b:00.0", count - 1, 1),))
 
 
 def table(*gpus: int, errors: tuple[str, ...] = ()) -> SmiTable:
@@ -220,6 +225,9 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (PeersAlone(), peers("CNS"), []),
     (PeersAlone(), peers("U"), ["UNKNOWN host: the driver does not know of 2 pairs"]),
     (PeersAlone(), peers("DR"), ["WARN host: 2 pairs disabled by a driver setting"]),
+    (RetiredPagesListed(), RetiredPageList(()), ["PASS host: no page is retired"]),
+    (RetiredPagesListed(), pages(61), ["PASS host: at most 61 pages on one GPU"]),
+    (RetiredPagesListed(), pages(62), ["FAIL 0000:3b:00.0: 62 pages are retired, 62 or more"]),
     (SmiTableRead(), table(0, 1), ["PASS host: driver 580.1 answers for 2 GPUs"]),
     (SmiTableRead(), table(), ["UNKNOWN host: the table has no row of a GPU"]),
     (SmiTableRead(), table(0, errors=("0 NVIDIA L4 ERR!",)), ["FAIL host: a row prints an error"]),

@@ -72,3 +72,37 @@ def test_the_fabric_columns_lose_the_label_that_the_driver_prints_in_them() -> N
     status = inventory.gpus[0].fabric.status
     assert isinstance(status, Missing)
     assert status.reason is Reason.NOT_APPLICABLE
+
+
+def test_a_row_of_a_lost_gpu_is_a_row_and_the_gpu_is_lost() -> None:
+    text = "index, temperature.gpu, memory.used [MiB]\n0, 45, 3 MiB\n1, [GPU is lost], [GPU is lost]\n"
+    inventory = smi_csv.parse(text)
+    assert (len(inventory.gpus), inventory.lost) == (2, ("GPU1",))
+
+
+def test_ecc_counts_asked_for_in_parts_are_summed_where_the_sum_is_known() -> None:
+    name = "ecc.errors.uncorrected.aggregate"
+    both = smi_csv.parse(f"index, {name}.dram, {name}.sram\n0, 3, 0\n1, 0, 0\n").gpus
+    assert [gpu.ecc.aggregate_uncorrected for gpu in both] == [3, 0]
+    half = smi_csv.parse(f"index, {name}.dram\n0, 3\n1, 0\n").gpus
+    assert [gpu.ecc.aggregate_uncorrected for gpu in half] == [3, ABSENT]
+    total = smi_csv.parse(f"index, {name}.dram, {name}.sram, {name}.total\n0, 3, 1, 4\n").gpus[0]
+    assert total.ecc.aggregate_uncorrected == 4
+
+
+def test_the_mask_of_clock_reasons_says_the_same_as_a_column_each() -> None:
+    masked = smi_csv.parse("index, clocks_throttle_reasons.active\n0, 0x0000000000000048\n1, 0x0\n").gpus
+    assert [gpu.throttle_reasons for gpu in masked] == [frozenset({"hw_slowdown", "hw_thermal_slowdown"}), frozenset()]
+    lost = smi_csv.parse("index, clocks_event_reasons.active\n0, [GPU is lost]\n").gpus[0]
+    assert lost.throttle_reasons == Missing(Reason.FAULT, "[GPU is lost]")
+    with pytest.raises(ParseError, match="not a mask"):
+        smi_csv.parse("index, clocks_event_reasons.active\n0, Active\n")
+
+
+def test_of_a_loop_each_gpu_is_read_once_with_what_any_round_found() -> None:
+    header = "timestamp, index, temperature.gpu, ecc.errors.uncorrected.volatile.total\n"
+    rounds = "t1, 0, 40, 2\nt1, 1, 41, 0\n" + header + "t2, 0, 50, 1\nt2, 1, 51, 0\n"
+    gpus = smi_csv.parse(header + rounds).gpus
+    assert [(gpu.index, gpu.temperature_c, gpu.ecc.volatile_uncorrected) for gpu in gpus] == [(0, 50, 2), (1, 51, 0)]
+    with pytest.raises(ParseError, match="tells the GPUs apart"):
+        smi_csv.parse("timestamp, temperature.gpu\nt1, 40\nt2, 41\n")

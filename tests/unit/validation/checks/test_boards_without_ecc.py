@@ -1,0 +1,55 @@
+"""A desk's board by its name: no ECC is no fault there, where no profile says what the board has."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiles.expectation import expect
+from profiles.models import Expectation
+from validation.checks.errors import EccUncorrected, RowRemap
+from validation.checks.per_gpu import sold_without_ecc
+from validation.checks.settings import EccMode
+from validation.facts.gpu import Ecc, Gpu, GpuInventory, RemappedRows, RetiredPages
+from validation.facts.missing import Missing, Reason
+from validation.facts.store import Facts
+from validation.verdict import Verdict
+
+NONE = Missing(Reason.NOT_APPLICABLE, "N/A")
+CHECKS = (EccMode(), EccUncorrected(), RowRemap())
+
+
+def verdicts(name: str, expected: Expectation) -> list[Verdict]:
+    gpu = Gpu(
+        index=0,
+        name=name,
+        ecc=Ecc(enabled=NONE, volatile_uncorrected=NONE),
+        remapped_rows=RemappedRows(NONE, NONE, NONE, NONE),
+        retired_pages=RetiredPages(NONE, NONE, NONE),
+    )
+    facts = Facts({GpuInventory: GpuInventory("test", (gpu,))})
+    return [finding.verdict for check in CHECKS for finding in check.evaluate(facts, expected)]
+
+
+def test_a_board_for_desks_needs_none() -> None:
+    assert verdicts("NVIDIA GeForce RTX 3080", Expectation(instance_type="")) == [Verdict.NOT_APPLICABLE] * 3
+
+
+def test_a_board_for_servers_does_and_a_profile_decides_over_any_name() -> None:
+    assert verdicts("NVIDIA H100 80GB HBM3", Expectation(instance_type="")) == [Verdict.UNKNOWN] * 3
+    assert verdicts("NVIDIA GeForce RTX 3080", expect("p5.48xlarge")) == [Verdict.UNKNOWN] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "desk"),
+    [
+        ("GeForce GTX 1080 Ti", True),
+        ("NVIDIA RTX A6000", True),
+        ("Quadro P2000", True),
+        ("NVIDIA TITAN V", True),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", False),
+        ("Tesla V100-SXM2-16GB", False),
+        ("NVIDIA L4", False),
+    ],
+)
+def test_boards_are_told_by_their_names(name: str, desk: bool) -> None:
+    assert sold_without_ecc(Gpu(index=0, name=name)) is desk
