@@ -11,6 +11,7 @@ import click
 
 from kiln.output import json_option
 from kiln.project import is_own, open_engine, read_plan
+from profiles import catalog
 from profiles.errors import ConfigError
 from stacks.plan import Plan
 
@@ -51,6 +52,7 @@ def document(plan: Plan) -> str:
         "interfaces": [asdict(interface) for interface in plan.interfaces],
         "image": plan.image.name if plan.image else None,
         "cluster": plan.cluster,
+        "advisory": {name: _advisory(name, plan) for name in _types(plan)},
         "warnings": [str(warning) for warning in plan.warnings],
     }
     return json.dumps(data, indent=2)
@@ -70,4 +72,28 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"network: {len(plan.interfaces)} interfaces a host, {efas} of them EFA"
         yield f"cluster placement group: {'yes' if plan.cluster else 'no'}; SSH from {plan.ssh_from}"
     yield f"burn-in {asked.burn_in}, deadline {asked.deadline_seconds} s, software profile {asked.software_profile}"
+    yield from (_judged(name, plan) for name in _types(plan))
     yield from (f"warning: {warning}" for warning in plan.warnings)
+
+
+def _types(plan: Plan) -> tuple[str, ...]:
+    hosts = [host.instance_type for host in plan.inventory]
+    return tuple(dict.fromkeys(hosts if plan.settings.provider == "static" else [plan.settings.instance_type]))
+
+
+def _advisory(name: str, plan: Plan) -> dict[str, str]:
+    """The checks that only warn on a type, and why; those of the burn-in only where there is one."""
+    profile = catalog.load(name)
+    told = profile.advisory if profile else {}
+    asked = plan.settings.burn_in != "none"
+    return {check: why for check, why in told.items() if asked or not check.startswith("burnin.")}
+
+
+def _judged(name: str, plan: Plan) -> str:
+    """What the hosts of a type must be, and which of its checks could not close the gate."""
+    profile, advisory = catalog.load(name), sorted(_advisory(name, plan))
+    assert profile is not None  # the rules refuse an unknown type
+    gpus = f"{name}: {profile.gpu.count.value} x {profile.gpu.names.value[0]}"
+    if not advisory:
+        return f"{gpus}; every check counts"
+    return f"{gpus}; no source tells enough of the type, so these only warn: {', '.join(advisory)}"
