@@ -129,7 +129,7 @@ def _read(text: str, kind: Kind) -> tuple[tuple[object, ...], tuple[Finding, ...
         fact = kind.parse(text)
     except ParseError as error:
         if fault is None:
-            remedy = "Capture the whole output again; Kiln does not judge half of one."
+            remedy = error.remedy or "Capture the whole output again; Kiln does not judge half of one."
             findings.append(_trouble(Verdict.UNKNOWN, f"could not be read whole: {error}", remedy))
     except Exception as error:  # noqa: BLE001 - what breaks a parser was not read: UNKNOWN, with its cause
         message = f"could not be read: {type(error).__name__}: {str(error)[:200]}"

@@ -15,7 +15,8 @@ _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*[\w.+-]*\s*$")
 # Tools whose outputs are explained here, and those that only carry another tool's output.
 _TOOLS = (
     "nvidia-smi", "nvidia-ctk", "dcgmi", "dmesg", "journalctl", "lspci", "lscpu", "lsblk", "lsmod", "numactl", "nvme",
-    "nvcc", "nvbandwidth", "gpu_burn", "gpu-fryer", "ibstat", "ibstatus", "ibv_devinfo", "rdma", "fi_info", "systemctl",
+    "nvcc", "nvbandwidth", "gpu_burn", "gpu-fryer", "ibstat", "ibstatus", "ibv_devinfo", "ibv_devices", "ibdev2netdev", "rdma", "eadm", "fi_info",
+    "mdadm", "systemctl",
     "stress-ng", "fio", "cat", "modinfo", "uname", "ls", "ethtool", "ip",
 )  # fmt: skip
 _CARRIERS = (

@@ -13,6 +13,7 @@ from validation.facts import (
     dcgm,
     dcgm_nvlink,
     driver_fault,
+    eadm,
     fi_info,
     fio,
     gpu_burn,
@@ -30,6 +31,8 @@ from validation.facts import (
     nvml,
     oci,
     rdma,
+    rdma_counters,
+    rdma_link,
     smi_csv,
     smi_list,
     smi_rows,
@@ -91,6 +94,10 @@ KINDS: tuple[Kind, ...] = (
     Kind("dcgm-diag", "DCGM diagnostic", _json_has("test_categories"), dcgm.parse_diag),
     Kind("oci-health", "OCI active health check", _json_has("tests", "final_result"), oci.parse),
     Kind("lsblk", "block devices", _json_has("blockdevices"), lsblk.parse),
+    Kind("lsblk", "block devices", _json_has("Devices", "ModelNumber"), lsblk.parse),
+    Kind("rdma-link", "RDMA links", _json_has("ifname", "physical_state"), rdma_link.parse),
+    Kind("rdma-counters", "RDMA counters", _json_has("ifname", "port"), rdma_counters.parse),
+    Kind("cuda-version-files", "CUDA version files", _json_has("cuda", "cuda_cudart"), cuda_toolkit.parse_files),
     Kind("fio", "disk test", lambda text: '"fio version"' in text and '"jobs"' in text, fio.parse),
     Kind("stress-ng", "stress test of the host", _has(r"^stress-ng: \w+:\s+\[\d+\]"), stress_ng.parse),
     Kind("nvidia-ctk", "GPUs for containers", _has(r"Found \d+ CDI devices?\b"), container_gpus.parse),
@@ -157,11 +164,32 @@ KINDS: tuple[Kind, ...] = (
     Kind("nvidia-smi-apps", "processes on the GPUs", smi_rows.is_apps, smi_rows.parse_apps),
     Kind("nvidia-smi-pages", "retired memory pages", smi_rows.is_pages, smi_rows.parse_pages),
     Kind("nvidia-smi-csv", "GPU table", _is_csv, smi_csv.parse),
-    Kind("fi-info", "EFA NICs", _has(r"^\s*provider: \S+|^fi_getinfo: -\d+"), fi_info.parse),
-    Kind("ibv-devinfo", "RDMA devices", _has(r"^hca_id:|^No IB devices found"), rdma.parse_ibv_devinfo),
-    Kind("ibstatus", "RDMA ports", _has(r"^Infiniband device '"), rdma.parse_ibstatus),
-    Kind("ibstat", "RDMA adapters", _has(r"^CA '"), rdma.parse_ibstat),
-    Kind("rdma-link", "RDMA links", _has(r"^(?:\d+: )?link \S+/\d+ state "), rdma.parse_rdma_link),
+    Kind("fi-info", "EFA NICs", _has(r"^\s*provider: \S+|^fi_getinfo: -\d+|^fi_info:$"), fi_info.parse),
+    Kind(
+        "ibv-devinfo",
+        "RDMA devices",
+        _has(r"^\s*hca_id:|No IB devices found|Failed to get IB devices list|^\s*device\s+node GUID|^\d+ HCAs? found:"),
+        rdma.parse_ibv_devinfo,
+    ),
+    Kind("ibstatus", "RDMA ports", _has(r"^\s*Infiniband device '|^Fatal error: +No devices"), rdma.parse_ibstatus),
+    Kind("ibstat", "RDMA adapters", _has(r"^\s*CA:? '"), rdma.parse_ibstat),
+    Kind(
+        "rdma-link",
+        "RDMA links",
+        _has(
+            r"^\s*(?:\d+(?:/\d+)?: )?(?:link )?[^/\s]+/\d+:? (?:subnet_prefix .*)?state [A-Z]|"
+            r"open NETLINK_RDMA socket|^\d+: \S+ node_type "
+        ),
+        rdma_link.parse,
+    ),
+    Kind("ibdev2netdev", "RDMA ports by interface", _has(r" port \d+ (?:\(\w+ *\) )?==> \S+ \("), rdma_link.parse_map),
+    Kind(
+        "rdma-counters",
+        "RDMA counters",
+        _has(r"^\s*link \S+/\d+ [a-z]\w+ \d+ |^/sys/class/infiniband/\S+/hw_counters/"),
+        rdma_counters.parse,
+    ),
+    Kind("eadm", "Alibaba's eRDMA driver", eadm.is_it, eadm.parse),
     Kind("sysfs-numa", "NUMA nodes", _has(r"/sys/devices/system/node/node\d+/"), sysfs.parse_numa),
     Kind("sysfs-pcie", "PCI functions", _has(r"^/sys/bus/pci/devices/"), sysfs.parse_pci),
     Kind("numactl", "NUMA nodes", _has(r"^available: \d+ nodes?"), numa_tools.parse_numactl),
@@ -169,20 +197,27 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "lsblk",
         "block devices",
-        _has(r'^NAME="[^"]*" [A-Z:%-]+="|^NAME +\S.* TYPE\b|^Node +(?:Generic +)?SN +Model'),
+        _has(
+            r'^\s*K?NAME="[^"]*" [A-Z:%-]+="|^ *K?NAME +\S.* TYPE\b|'
+            r"^ *K?NAME +(?:TYPE|MAJ:MIN|FSTYPE|ALIGNMENT|DISC-ALN)\b|^Failed to scan topology|"
+            r"^ *NAME +SIZE OWNER|^\s*Node +(?:Generic +)?SN +Model|^Subsystem +Subsystem-NQN|^NVM Express Subsystems"
+        ),
         lsblk.parse,
     ),
-    Kind("mdstat", "software RAID", _has(r"^Personalities :|^md\S+ : (?:active|inactive)"), mdstat.parse),
+    Kind("mdstat", "software RAID", _has(r"^Personalities :|^md\S+ : (?:active|inactive|broken)"), mdstat.parse),
+    Kind("mdadm", "software RAID in detail", _has(r"^\s*Raid Level : |^ARRAY /dev/|^mdadm: "), mdstat.parse_detail),
     Kind(
         "nvcc",
         "CUDA compiler",
-        _has(r"^Cuda compilation tools, release|NVIDIA \(R\) Cuda compiler"),
+        _has(
+            r"^Cuda compilation tools, release|NVIDIA \(R\) Cuda compiler|\bnvcc: .*not found|Command 'nvcc' not found"
+        ),
         cuda_toolkit.parse,
     ),
     Kind(
         "cuda-version-files",
         "CUDA version files",
-        _has(r"^\S*/cuda[^/\s]*/version\.(?:json|txt):"),
+        _has(r"^\S*/cuda[^/\s]*/version\.(?:json|txt):|^CUDA Version \d+\.\d+\.\d+\s*$"),
         cuda_toolkit.parse_files,
     ),
     Kind("systemctl", "a systemd unit", _has(r"^(?:LoadState|ActiveState)="), systemctl.parse),

@@ -9,6 +9,7 @@ from validation.checks.base import Check
 from validation.checks.counters import judged_counter
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
 from validation.checks.tool_host import ContainersSeeGpus, FioRun, StressRun
+from validation.checks.tool_network import EadmAnswer, EfaPresent, RdmaCounted, RdmaPorts
 from validation.checks.tool_results import (
     GpuBurnResult,
     GpuFryerResult,
@@ -18,64 +19,11 @@ from validation.checks.tool_results import (
 )
 from validation.checks.tool_smi import NvlinkAlone, PeersAlone, RetiredPagesListed, SmiTableRead, SmiVersionsMatch
 from validation.checks.wording import counted, listed
-from validation.facts.host import EfaNics, RdmaDevices
-from validation.facts.mdstat import RaidArrays
-from validation.facts.missing import Missing
+from validation.facts.mdstat import RaidArray, RaidArrays
 from validation.facts.nvlink_errors import NvLinkErrors
 from validation.facts.store import Facts
 from validation.facts.vgpu import VgpuLicenses
 from validation.verdict import FaultClass, Finding, Verdict
-
-
-class EfaPresent(Check):
-    """fi_info, asked for EFA, finds some."""
-
-    id = "tool.fi_info"
-    title = "EFA NICs found"
-    why = "fi_getinfo: -61 means that libfabric has no EFA at all: no interface of that type, or no driver for it."
-    source = "libfabric FI_ENODATA; AWS EFA user guide"
-    remedy = "Load the EFA driver; if there is no EFA interface, create the instance again with interface type efa."
-    fault_class = FaultClass.CONFIGURATION
-    requires = (EfaNics,)
-    needs_profile = False
-
-    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        nics = facts.need(EfaNics).nics
-        if nics:
-            yield self.finding(Verdict.PASS, "host", f"{counted(len(nics), 'EFA NIC')}: {listed(nics)}")
-        else:
-            message = "no EFA NIC: libfabric was asked for EFA and has none"
-            yield self.finding(Verdict.FAIL, "host", message, measured="0 EFA NICs", expected="1 or more")
-
-
-class RdmaPorts(Check):
-    """Every RDMA port is up. GUIDs and firmware are not judged: an EFA device has zeros there when it is healthy."""
-
-    id = "tool.rdma"
-    title = "RDMA ports"
-    why = "A port that is down takes its share of the network along."
-    source = "ibv_devinfo of EFA (zero GUIDs, firmware 0.0.0.0); ibstatus of Azure (Ethernet beside InfiniBand)"
-    remedy = "Look at the cable and the switch, or replace the host."
-    fault_class = FaultClass.REPLACE_NOW
-    requires = (RdmaDevices,)
-    needs_profile = False
-
-    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        devices = facts.need(RdmaDevices).devices
-        down = [device for device in devices if "ACTIVE" not in str(device.state).upper()]
-        for device in down:
-            message = f"the port is {device.state}"
-            yield self.finding(Verdict.FAIL, device.name, message, measured=str(device.state), expected="active")
-        if not devices:
-            message = "the tool found no RDMA device"
-            yield self.finding(
-                Verdict.WARN, "host", message, remedy="Load the driver of the network card, if there is one."
-            )
-        elif not down:
-            band = [device for device in devices if device.link_layer == "InfiniBand"]
-            ports = f"{counted(len(devices), 'port')} up"
-            known = any(not isinstance(device.link_layer, Missing) for device in devices)
-            yield self.finding(Verdict.PASS, "host", f"{ports}, {len(band)} of them InfiniBand" if known else ports)
 
 
 class RaidWhole(Check):
@@ -93,16 +41,27 @@ class RaidWhole(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         arrays = facts.need(RaidArrays).arrays
         for array in arrays:
-            if not array.active:
-                yield self.finding(Verdict.FAIL, array.name, "is inactive")
-            elif array.failed or array.missing:
-                gone = listed(array.failed) or counted(array.missing, "member")
-                yield self.finding(Verdict.FAIL, array.name, f"{array.level} is degraded: {gone} gone")
-            else:
-                members = counted(len(array.members), "member")
-                yield self.finding(Verdict.PASS, array.name, f"{array.level or 'array'} with {members} is whole")
+            verdict, message = _raid(array)
+            yield self.finding(verdict, array.name, message)
         if not arrays:
             yield self.finding(Verdict.NOT_APPLICABLE, "host", "there is no RAID array")
+
+
+def _raid(array: RaidArray) -> tuple[Verdict, str]:
+    """An array that is being made whole warns: a new one of level 5 starts like that on healthy disks."""
+    level, doing = array.level or "array", f", {array.progress}" if array.progress else ""
+    if array.container:
+        return Verdict.NOT_APPLICABLE, f"a container, which only holds the disks of arrays: {listed(array.spares)}"
+    if not array.active:
+        return Verdict.FAIL, "is inactive"
+    if array.missing:
+        gone = listed(array.failed) or counted(array.missing, "member")
+        mending = array.mending and not array.failed
+        return Verdict.WARN if mending else Verdict.FAIL, f"{level} is degraded: {gone} gone{doing}"
+    if array.failed:
+        return Verdict.FAIL, f"{level} has all its members, and {listed(array.failed)} failed and is still in it{doing}"
+    spares = f" and {counted(len(array.spares), 'spare')}" if array.spares else ""
+    return Verdict.PASS, f"{level} with {counted(len(array.members), 'member')}{spares} is whole{doing}"
 
 
 class VgpuLicensed(Check):
@@ -161,6 +120,8 @@ TOOL_CHECKS: tuple[Check, ...] = (
     DcgmHealthResult(),
     EfaPresent(),
     RdmaPorts(),
+    RdmaCounted(),
+    EadmAnswer(),
     RaidWhole(),
     VgpuLicensed(),
     FioRun(),

@@ -37,12 +37,14 @@ class P2pMatrix:
 
 @dataclass(frozen=True)
 class KernelEvent:
-    """One line of the kernel log that means something.
+    """One line of the kernel log that means something; ``text`` is its message, without clock and host.
 
-    ``kind``: ``xid``, ``sxid``, ``fallen-off-bus``, ``api-mismatch``, ``aer``, ``pcie-limited``, ``oom``,
-    ``read-only-fs``, ``soft-lockup``, ``hung-task``, ``io-error``, ``driver-unknown``. ``code`` is the (S)Xid number,
-    None where the line has the form of one and its number cannot be read.
-    ``fatal`` is the line's own word (Fatal/Nonfatal) where it has one. ``action`` is what Xid 154 asks for.
+    ``kind``: ``xid``, ``sxid``, or one of validation/facts/kernel_kinds.py. ``code`` is the (S)Xid number, None where
+    the line has the form of one and its number cannot be read.
+    ``fatal`` is the line's own word (Fatal/Nonfatal, uncorrected/corrected) where it has one. ``action`` is what Xid
+    154 asks for, ``cause`` the Xid that a line says it follows, ``detail`` the unit and link of an NVLink error.
+    ``device`` is a disk, a filesystem or a NIC that the line names without a PCI address.
+    ``cured`` says what happened after it that may have mended it: the host was started again, or the driver loaded.
     """
 
     kind: str
@@ -53,6 +55,10 @@ class KernelEvent:
     fatal: bool | None = None
     action: str | None = None
     process: str | None = None
+    cause: int | None = None
+    detail: str | None = None
+    device: str | None = None
+    cured: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,15 +115,23 @@ class NumaMap:
 
 @dataclass(frozen=True)
 class EfaNics:
-    """EFA NICs as libfabric sees them: one entry a NIC, however many records each has."""
+    """EFA NICs as libfabric sees them: one entry a NIC, however many records each has.
+
+    ``others``: the providers that are not EFA. Where there are some, EFA may never have been asked for.
+    """
 
     nics: tuple[str, ...]
     source: str = ""
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class RdmaDevice:
-    """One device of ``ibv_devinfo``/``ibstat``. ``link_layer``: InfiniBand, Ethernet, Unspecified (EFA); rate in Gbit/s."""
+    """One port of a device: ``mlx5_0`` is its port 1, ``mlx5_0/2`` its port 2.
+
+    ``link_layer``: InfiniBand, Ethernet, Unspecified (EFA). ``physical``: LinkUp, Polling, Disabled, ...; the rate is in Gbit/s.
+    ``netdev_up`` is the state of the network interface, which is not the port's: an interface can be down by choice.
+    """
 
     name: str
     vendor_id: str | Missing = ABSENT
@@ -125,6 +139,13 @@ class RdmaDevice:
     link_layer: str | Missing = ABSENT
     rate_gbit_s: float | Missing = ABSENT
     firmware: str | Missing = ABSENT
+    physical: str | Missing = ABSENT
+    netdev: str | Missing = ABSENT
+    netdev_up: bool | Missing = ABSENT
+
+    def is_active(self) -> bool:
+        """Whether the port's own state says so: ACTIVE, PORT_ACTIVE, Active."""
+        return str(self.state).upper() in ("ACTIVE", "PORT_ACTIVE")
 
 
 @dataclass(frozen=True)

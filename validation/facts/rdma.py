@@ -1,9 +1,9 @@
-"""RDMA devices: ``ibv_devinfo``, ``ibstat``, ``ibstatus`` and ``rdma link``. Each names state and link layer."""
+"""RDMA ports: ``ibv_devinfo``, ``ibstat`` and ``ibstatus``. Each names state and link layer of every port."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from profiles.errors import ParseError
 from validation.facts.host import RdmaDevice, RdmaDevices
@@ -12,112 +12,155 @@ from validation.facts.text import lines, word
 
 _FIELD = re.compile(r"^\s*([A-Za-z_ /0-9]+?):\s+(.*\S)\s*$")
 _RATE = re.compile(r"^(\d+(?:\.\d+)?)(?:\s*Gb/sec.*)?$")
-_RDMA_LINK = re.compile(
-    r"^(?:\d+: )?link (?P<name>[^/\s]+)/(?P<port>\d+) state (?P<state>\S+)(?: physical_state (?P<physical>\S+))?"
-)
-_NONE = re.compile(r"No IB devices found|no devices found", re.I)
+_NONE = re.compile(r"No IB devices found|no devices found|Fatal error:\s+No devices", re.I)
+_FAILED = re.compile(r"Failed to get IB devices list: (.*\S)")
+_NAMES_ONLY = re.compile(r"^\s*device\s+node GUID|^\d+ HCAs? found:", re.M)
+LOAD = "Load the kernel's RDMA modules (modprobe ib_uverbs) and the network card's driver, and ask again."
 AMAZON = "0x1d0f"
+
+
+@dataclass
+class _Adapter:
+    """What was read of one adapter so far; ``count`` is how many ports it says that it has."""
+
+    name: str
+    line: int
+    common: RdmaDevice
+    ports: dict[int, RdmaDevice] = field(default_factory=dict)
+    count: int | None = None
+    at: int = 1
+
+    def put(self, **values: object) -> None:
+        """Sets fields of the port that is being read."""
+        self.ports[self.at] = replace(self.ports.get(self.at, RdmaDevice(port_name(self.name, self.at))), **values)  # type: ignore[arg-type]
+
+    def devices(self) -> list[RdmaDevice]:
+        """The ports, each with what the adapter says of all of them."""
+        of_all = {"vendor_id": self.common.vendor_id, "firmware": self.common.firmware}
+        return [replace(port, **of_all) for _, port in sorted(self.ports.items())]  # type: ignore[arg-type]
+
+
+def port_name(device: str, port: int) -> str:
+    """``mlx5_0`` for port 1, which most adapters have only; ``mlx5_0/2`` for another."""
+    return device if port == 1 else f"{device}/{port}"
 
 
 def parse_ibv_devinfo(text: str) -> RdmaDevices:
     """``ibv_devinfo [-v]``. An EFA device has zero GUIDs and firmware 0.0.0.0 when it is healthy; no GUID is judged."""
     tool = "ibv_devinfo"
-    found: list[tuple[int, RdmaDevice]] = []
+    failed = _FAILED.search(text)
+    if failed:
+        raise ParseError(tool, 0, f"{failed[1]}: nothing was looked at", LOAD)
+    found: list[_Adapter] = []
     for number, line in enumerate(lines(text), start=1):
         stripped = line.strip()
         if stripped.startswith("hca_id:"):
-            found.append((number, RdmaDevice(stripped.partition(":")[2].strip())))
+            name = stripped.partition(":")[2].strip()
+            found.append(_Adapter(name, number, RdmaDevice(name)))
             continue
         match = _FIELD.match(line)
-        if match is None or not found:
-            continue
-        key, value = match[1].strip(), match[2]
-        device = found[-1][1]
-        if key == "vendor_id":
-            device = replace(device, vendor_id=word(value.lower()))
-        elif key == "fw_ver":
-            device = replace(device, firmware=word(value))
-        elif key == "state" or (key.startswith("port ") and "PORT_" in value):
-            device = replace(device, state=value.split()[0].rstrip(","))
-        elif key == "link_layer":
-            device = replace(device, link_layer=word(value))
-        found[-1] = (found[-1][0], device)
+        if match and found:
+            _devinfo_field(found[-1], match[1].strip(), match[2])
     return _devices(tool, text, found)
+
+
+def _devinfo_field(adapter: _Adapter, key: str, value: str) -> None:
+    if key == "vendor_id":
+        adapter.common = replace(adapter.common, vendor_id=word(value.lower()))
+    elif key == "fw_ver":
+        adapter.common = replace(adapter.common, firmware=word(value))
+    elif key == "phys_port_cnt" and value.isdigit():
+        adapter.count = int(value)
+    elif key == "port" and value.isdigit():
+        adapter.at = int(value)
+        adapter.put()
+    elif key == "state" or (key.startswith("port ") and "PORT_" in value):
+        adapter.put(state=value.split()[0].rstrip(","))
+    elif key == "phys_state":
+        adapter.put(physical=value.split()[0])
+    elif key == "link_layer":
+        adapter.put(link_layer=word(value))
 
 
 def parse_ibstatus(text: str) -> RdmaDevices:
     """``ibstatus``: one block a port."""
     tool = "ibstatus"
-    found: list[tuple[int, RdmaDevice]] = []
+    found: list[_Adapter] = []
     for number, line in enumerate(lines(text), start=1):
         head = re.match(r"^Infiniband device '([^']+)' port (\d+) status:", line.strip())
         if head:
-            found.append((number, RdmaDevice(head[1] if head[2] == "1" else f"{head[1]}/{head[2]}")))
+            found.append(_Adapter(head[1], number, RdmaDevice(head[1]), at=int(head[2])))
+            found[-1].put()
             continue
         match = _FIELD.match(line)
         if match is None or not found:
             continue
-        device, key, value = found[-1][1], match[1].strip(), match[2]
+        adapter, key, value = found[-1], match[1].strip(), match[2]
         if key == "state":
-            device = replace(device, state=value.partition(":")[2].strip() or value)
+            adapter.put(state=value.partition(":")[2].strip() or value)
+        elif key == "phys state":
+            adapter.put(physical=value.partition(":")[2].strip() or value)
         elif key == "rate":
-            device = replace(device, rate_gbit_s=_rate(value, tool, number))
+            adapter.put(rate_gbit_s=_rate(value, tool, number))
         elif key == "link_layer":
-            device = replace(device, link_layer=word(value))
-        found[-1] = (found[-1][0], device)
+            adapter.put(link_layer=word(value))
     return _devices(tool, text, found, layer=True)
 
 
 def parse_ibstat(text: str) -> RdmaDevices:
     """``ibstat``: one block an adapter, with its ports inside."""
     tool = "ibstat"
-    found: list[tuple[int, RdmaDevice]] = []
+    found: list[_Adapter] = []
     for number, line in enumerate(lines(text), start=1):
-        head = re.match(r"^CA '([^']+)'", line.strip())
+        head = re.match(r"^CA:? '([^']+)'", line.strip())
         if head:
-            found.append((number, RdmaDevice(head[1])))
+            found.append(_Adapter(head[1], number, RdmaDevice(head[1])))
+            continue
+        port = re.match(r"^Port (\d+):$", line.strip())
+        if port and found:
+            found[-1].at = int(port[1])
+            found[-1].put()
             continue
         match = _FIELD.match(line)
         if match is None or not found:
             continue
-        device, key, value = found[-1][1], match[1].strip(), match[2]
-        if key == "State":
-            device = replace(device, state=word(value))
-        elif key == "Rate":
-            device = replace(device, rate_gbit_s=_rate(value, tool, number))
-        elif key == "Link layer":
-            device = replace(device, link_layer=word(value))
-        elif key == "Firmware version":
-            device = replace(device, firmware=word(value))
-        found[-1] = (found[-1][0], device)
+        _ibstat_field(found[-1], match[1].strip(), match[2], number)
     return _devices(tool, text, found, layer=True)
 
 
-def parse_rdma_link(text: str) -> RdmaDevices:
-    """``rdma link``: one line a port."""
-    found = []
-    for number, line in enumerate(lines(text), start=1):
-        match = _RDMA_LINK.match(line.strip())
-        if match:
-            name = match["name"] if match["port"] == "1" else f"{match['name']}/{match['port']}"
-            found.append((number, RdmaDevice(name, state=match["state"])))
-        elif line.strip() and not line.strip().startswith("$"):
-            raise ParseError("rdma link", number, f"{line.strip()[:80]!r} is not a link")
-    return _devices("rdma link", text, found)
+def _ibstat_field(adapter: _Adapter, key: str, value: str, number: int) -> None:
+    if key == "State":
+        adapter.put(state=word(value))
+    elif key == "Physical state":
+        adapter.put(physical=word(value))
+    elif key == "Rate":
+        adapter.put(rate_gbit_s=_rate(value, "ibstat", number))
+    elif key == "Link layer":
+        adapter.put(link_layer=word(value))
+    elif key == "Firmware version":
+        adapter.common = replace(adapter.common, firmware=word(value))
+    elif key == "Number of ports" and value.isdigit():
+        adapter.count = int(value)
 
 
-def _devices(tool: str, text: str, found: list[tuple[int, RdmaDevice]], *, layer: bool = False) -> RdmaDevices:
-    """The devices, each with its state; a device without one is where the text was cut."""
+def _devices(tool: str, text: str, found: list[_Adapter], *, layer: bool = False) -> RdmaDevices:
+    """The ports, each with its state; one without it, or one that was announced and is not there, is a cut text."""
     if not found:
+        if _NAMES_ONLY.search(text):
+            raise ParseError(tool, 0, "names without the state of a port", "Use ibv_devinfo without -l.")
         if _NONE.search(text):
             return RdmaDevices(())
         raise ParseError(tool, 0, "no device, and no word that there is none")
-    for number, device in found:
-        if isinstance(device.state, Missing):
-            raise ParseError(tool, number, f"{device.name}: no state; the text is cut short")
-        if layer and device.link_layer == ABSENT:
-            raise ParseError(tool, number, f"{device.name}: no link layer; the text is cut short")
-    return RdmaDevices(tuple(device for _, device in found))
+    for adapter in found:
+        for port in adapter.devices() or [adapter.common]:
+            if isinstance(port.state, Missing):
+                raise ParseError(tool, adapter.line, f"{port.name}: no state; the text is cut short")
+            if layer and port.link_layer == ABSENT:
+                raise ParseError(tool, adapter.line, f"{port.name}: no link layer; the text is cut short")
+        if adapter.count is not None and len(adapter.ports) < adapter.count:
+            shown = f"{adapter.name}: {len(adapter.ports)} of {adapter.count} ports shown"
+            raise ParseError(tool, adapter.line, f"{shown}; the text is cut short, or asked for one port only")
+    return RdmaDevices(tuple(port for adapter in found for port in adapter.devices()))
 
 
 def _rate(raw: str, tool: str, line: int) -> float:

@@ -13,6 +13,8 @@ _NUMBER = re.compile(r"^([+-]?\d+(?:\.\d+)?)\s*(\S.*)?$")
 _PCI = re.compile(
     r"^(?:(?P<domain>[0-9a-fA-F]{4,8}):)?(?P<bus>[0-9a-fA-F]{2}):(?P<device>[0-9a-fA-F]{2})(?:\.(?P<f>[0-7]))?$"
 )
+# A shell's prompt and what was typed after it, as texts are pasted: "$ ibstat", "[root@n1 ~]# ibstat".
+_PROMPT = re.compile(r"^[\s>]*(?:\(\S+\)\s*)?(?:\[?[\w.-]+@[\w.-]+[^#$%]{0,80}|~)?(?:[#$%]|(?<=>) )\s*(?P<command>.*)$")
 _YES = {"yes", "enabled", "active", "true", "on", "1"}
 _NO = {"no", "disabled", "not active", "inactive", "false", "off", "0"}
 
@@ -34,6 +36,16 @@ def short_lines(text: str, tool: str) -> list[str]:
         if len(line) > LINE_MAX:
             raise ParseError(tool, number, f"a line of {len(line)} characters, which this tool does not print")
     return found
+
+
+def prompt(line: str) -> str | None:
+    """The command of a pasted line that begins with a shell's prompt, ``""`` for the prompt alone, None for another.
+
+    >>> prompt("(base) root@ecs01:~# rdma link"), prompt("$ ibstat"), prompt("link mlx5_0/1 state ACTIVE")
+    ('rdma link', 'ibstat', None)
+    """
+    match = _PROMPT.match(line)
+    return None if match is None else (match["command"] or "").strip()
 
 
 def word(raw: str | None) -> str | Missing:

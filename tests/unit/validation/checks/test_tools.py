@@ -10,6 +10,7 @@ from validation.checks import CHECKS
 from validation.checks.base import Check
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
 from validation.checks.tool_host import ContainersSeeGpus, FioRun, StressRun
+from validation.checks.tool_network import EadmAnswer, EfaPresent, RdmaCounted, RdmaPorts
 from validation.checks.tool_results import (
     PEAKS,
     GpuBurnResult,
@@ -22,14 +23,13 @@ from validation.checks.tool_results import (
 from validation.checks.tool_smi import NvlinkAlone, PeersAlone, RetiredPagesListed, SmiTableRead, SmiVersionsMatch
 from validation.checks.tools import (
     TOOL_CHECKS,
-    EfaPresent,
     NvlinkErrorCounters,
     RaidWhole,
-    RdmaPorts,
     VgpuLicensed,
 )
 from validation.facts.container_gpus import ContainerGpus
 from validation.facts.dcgm import DcgmDiag, DcgmHealth, DcgmTest
+from validation.facts.eadm import Eadm
 from validation.facts.fio import FioJob, FioResult
 from validation.facts.gpu import Gpu, GpuInventory, NvLink
 from validation.facts.gpu_burn import BurnGpu, GpuBurn
@@ -41,6 +41,7 @@ from validation.facts.nccl_tests import NcclResult, NcclSize
 from validation.facts.nvbandwidth import BandwidthTest, NvBandwidth
 from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
 from validation.facts.oci import Measurement, OciResult
+from validation.facts.rdma_counters import PortCounters, RdmaCounters
 from validation.facts.smi_list import SmiTable, SmiVersion
 from validation.facts.smi_rows import RetiredPageCount, RetiredPageList
 from validation.facts.store import Facts
@@ -107,6 +108,14 @@ def diag(*words: str) -> DcgmDiag:
     return DcgmDiag((DcgmTest("PCIe", tuple(enumerate(words)), ("a note",)),))
 
 
+def port(name: str = "a", **said: object) -> RdmaDevices:
+    return RdmaDevices((RdmaDevice(name, **said),))  # type: ignore[arg-type]
+
+
+def counters(**counted: int) -> RdmaCounters:
+    return RdmaCounters((PortCounters("a", counted),))
+
+
 ROWS: list[tuple[Check, object, list[str]]] = [
     (GpuBurnResult(), burn(burned(), burned(1, gflops=880)), ["PASS host: 2 GPUs OK, 880 to 900"]),
     (GpuBurnResult(), burn(burned(), burned(1, gflops=700)), ["WARN GPU1: 700 Gflop/s, the best GPU has 900"]),
@@ -169,7 +178,45 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (EfaPresent(), EfaNics(("efa_0",)), ["PASS host: 1 EFA NIC: efa_0"]),
     (EfaPresent(), EfaNics(()), ["FAIL host: no EFA NIC"]),
     (RdmaPorts(), RdmaDevices((RdmaDevice("a", state="PORT_ACTIVE"),)), ["PASS host: 1 port up"]),
+    (
+        EfaPresent(),
+        EfaNics((), others=("tcp", "shm")),
+        ["NOT_APPLICABLE host: only other providers are listed: tcp, shm"],
+    ),
     (RdmaPorts(), RdmaDevices((RdmaDevice("a", state="DOWN"),)), ["FAIL a: the port is DOWN"]),
+    (RdmaPorts(), port(state="PORT_ACTIVE_DEFER"), ["FAIL a: the port is PORT_ACTIVE_DEFER"]),
+    (RdmaPorts(), port(state="Initializing"), ["FAIL a: the port is Initializing: the link is up, and no subnet"]),
+    (RdmaPorts(), port(state="Down", link_layer="InfiniBand", physical="Polling"), ["FAIL a: the port is Down"]),
+    # Nobody may have plugged a cable into an Ethernet port; a port of the cloud has none.
+    (RdmaPorts(), port(state="Down", link_layer="Ethernet"), ["WARN a: the port is Down, as an Ethernet port"]),
+    (RdmaPorts(), port(state="DOWN", physical="DISABLED"), ["WARN a: the port is DOWN, as an Ethernet port"]),
+    (
+        RdmaPorts(),
+        port(state="PORT_DOWN", vendor_id="0x1d0f", link_layer="Ethernet"),
+        ["FAIL a: the port is PORT_DOWN"],
+    ),
+    (RdmaPorts(), port("erdma_0", state="PORT_DOWN", link_layer="Ethernet"), ["FAIL erdma_0: the port is PORT_DOWN"]),
+    (RdmaPorts(), port(netdev="ib0", netdev_up=True), ["PASS host: 1 network interface up"]),
+    (RdmaPorts(), port(netdev="ib0", netdev_up=False), ["WARN a: its network interface ib0 is down"]),
+    (
+        RdmaPorts(),
+        RdmaDevices((RdmaDevice("a", state="Active", link_layer="InfiniBand"), RdmaDevice("b", state="Down"))),
+        ["FAIL b: the port is Down", "PASS host: 1 of 2 ports up, 1 of them InfiniBand"],
+    ),
+    (RdmaCounted(), counters(rx_drops=0, rx_bytes=7), ["PASS a: 1 error counter, all zero"]),
+    (
+        RdmaCounted(),
+        counters(out_of_sequence=3, tx_bytes=7),
+        ["WARN a: since the driver was loaded: out_of_sequence 3"],
+    ),
+    (RdmaCounted(), counters(req_cqe_flush_error=9, rx_bytes=1), ["NOT_APPLICABLE a: there is no counter of errors"]),
+    (EadmAnswer(), Eadm("0.2.38"), ["PASS host: the eRDMA driver 0.2.38 is loaded and answers"]),
+    (
+        EadmAnswer(),
+        Eadm(device="erdma_0", counters={"connect_failed_cnt": 2, "hw_tx_bytes_cnt": 9}),
+        ["WARN erdma_0: since the driver was loaded: connect_failed_cnt 2"],
+    ),
+    (EadmAnswer(), Eadm(counters={"accept_failed_cnt": 0}), ["PASS eRDMA: 1 error counter, all zero"]),
     (RdmaPorts(), RdmaDevices(()), ["WARN host: the tool found no RDMA device"]),
     (
         RaidWhole(),
@@ -182,6 +229,26 @@ ROWS: list[tuple[Check, object, list[str]]] = [
         ["FAIL md0: raid1 is degraded: b gone"],
     ),
     (RaidWhole(), RaidArrays((RaidArray("md0", False, "", ("a",)),)), ["FAIL md0: is inactive"]),
+    (
+        RaidWhole(),
+        RaidArrays((RaidArray("md0", True, "raid5", ("a", "b", "c"), missing=1, progress="recovery 8.5%"),)),
+        ["WARN md0: raid5 is degraded: 1 member gone, recovery 8.5%"],
+    ),
+    (
+        RaidWhole(),
+        RaidArrays((RaidArray("md0", True, "raid1", ("a", "b"), ("c",), spares=("c",)),)),
+        ["FAIL md0: raid1 has all its members, and c failed and is still in it"],
+    ),
+    (
+        RaidWhole(),
+        RaidArrays((RaidArray("md0", True, "raid1", ("a", "b"), spares=("c",), progress="check 5.7%"),)),
+        ["PASS md0: raid1 with 2 members and 1 spare is whole, check 5.7%"],
+    ),
+    (
+        RaidWhole(),
+        RaidArrays((RaidArray("md127", False, "", (), spares=("a", "b"), container=True),)),
+        ["NOT_APPLICABLE md127: a container, which only holds the disks of arrays: a, b"],
+    ),
     (RaidWhole(), RaidArrays(()), ["NOT_APPLICABLE host: there is no RAID array"]),
     (VgpuLicensed(), VgpuLicenses((VgpuLicense("vWS", "Licensed (Expiry: N/A)"),)), ["PASS vGPU0: vWS: Licensed"]),
     (VgpuLicensed(), VgpuLicenses((VgpuLicense("vWS", "Unlicensed"),)), ["FAIL vGPU0: vWS: Unlicensed"]),

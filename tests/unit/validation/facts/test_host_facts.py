@@ -7,7 +7,18 @@ import json
 import pytest
 
 from profiles.errors import ParseError
-from validation.facts import cuda_toolkit, fi_info, host_info, kernel_module, lsblk, mdstat, rdma, systemctl, vgpu
+from validation.facts import (
+    cuda_toolkit,
+    fi_info,
+    host_info,
+    kernel_module,
+    lsblk,
+    mdstat,
+    rdma,
+    rdma_link,
+    systemctl,
+    vgpu,
+)
 from validation.facts.missing import ABSENT
 
 STORE = "Amazon EC2 NVMe Instance Storage"
@@ -90,7 +101,7 @@ def test_rdma_devices_are_read_from_four_tools() -> None:
         "DOWN",
         10,
     )
-    assert rdma.parse_rdma_link(link).devices[0].state == "ACTIVE"
+    assert rdma_link.parse(link).devices[0].state == "ACTIVE"
     assert rdma.parse_ibv_devinfo("No IB devices found\n").devices == ()
 
 
@@ -101,11 +112,11 @@ def test_rdma_devices_cut_short_are_refused() -> None:
         rdma.parse_ibstat("CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n")
     with pytest.raises(ParseError, match="rate"):
         rdma.parse_ibstat("CA 'mlx5_0'\n\t\tState: Active\n\t\tRate: fast\n")
-    for parse in (rdma.parse_ibv_devinfo, rdma.parse_ibstat, rdma.parse_ibstatus, rdma.parse_rdma_link):
+    for parse in (rdma.parse_ibv_devinfo, rdma.parse_ibstat, rdma.parse_ibstatus, rdma_link.parse):
         with pytest.raises(ParseError):
             parse("")
     with pytest.raises(ParseError):
-        rdma.parse_rdma_link("hello\n")
+        rdma_link.parse("hello\n")
 
 
 def test_the_toolkit_is_read_from_its_release_line() -> None:
