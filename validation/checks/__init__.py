@@ -17,7 +17,7 @@ from validation.checks.kernel import FallenOffBus, KernelSxid, KernelXid
 from validation.checks.known_units import KnownBadUnit
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
-from validation.checks.network import EfaAffinity, EfaCount, PeerMemory
+from validation.checks.network import EfaAffinity, EfaCount, ErdmaDevices, PeerMemory
 from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
 from validation.checks.repairs import GpuRepair, Inforom
 from validation.checks.settings import (
@@ -97,6 +97,7 @@ CHECKS: tuple[Check, ...] = (
     OfiNccl(),
     EfaStack(),
     PeerMemory(),
+    ErdmaDevices(),
     InstanceStore(),
     BurnInGemm(),
     BurnInCopy(),

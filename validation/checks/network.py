@@ -11,12 +11,15 @@ from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.wording import counted, listed, profile_of
 from validation.facts.components import Components
-from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice
+from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice, RdmaDevices
 from validation.facts.missing import Missing, Reason
+from validation.facts.rdma import ALIBABA
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _AMAZON = "1d0f"
+# Alibaba's eRDMA adapters: erdma_pci_tbl of the vendor's driver 0.2.37 (Linux has the first), read 2026-11-30.
+_ERDMA = (("1ded", "107f"), ("1ded", "5007"))
 _INFINIBAND = "0207"  # PCI class; the same adapters as Ethernet are of class 0200
 
 
@@ -135,3 +138,36 @@ class PeerMemory(Check):
             yield self.finding(Verdict.WARN, "host", message, measured="not loaded", expected="loaded")
         else:
             yield self.missing("host", "GPUDirect RDMA module", modules)
+
+
+class ErdmaDevices(Check):
+    """Every eRDMA adapter of Alibaba Cloud on the PCI bus is an RDMA device with an active port."""
+
+    id = "rdma.erdma"
+    title = "Alibaba eRDMA"
+    why = (
+        "An eRDMA interface without its driver is a plain network card: the job talks TCP, and only its speed shows it."
+    )
+    source = "Linux erdma_main.c (PCI ids), erdma_verbs.c (vendor id); Alibaba help: enable eRDMA, 2026-03"
+    remedy = "Install the eRDMA driver (erdma_installer) and load it: modprobe erdma; ibv_devinfo must show erdma_0."
+    fault_class = FaultClass.SOFTWARE
+    requires = (PciBus, RdmaDevices)
+    needs_profile = False
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        bus = facts.need(PciBus).devices
+        adapters = [device.address for device in bus if (device.vendor_id, device.device_id) in _ERDMA]
+        if not adapters:
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", "there is no eRDMA adapter")
+            return
+        if RdmaDevices not in facts:
+            message = f"{counted(len(adapters), 'eRDMA adapter')}, and no ibv_devinfo that tells their state"
+            yield replace(self.finding(Verdict.UNKNOWN, "host", message), required=False)
+            return
+        active = [
+            port.name for port in facts.need(RdmaDevices).devices if port.vendor_id == ALIBABA and port.is_active()
+        ]
+        # A warning: the stack does not ask for eRDMA, so nothing says that the job counts on it.
+        verdict = Verdict.PASS if len(active) >= len(adapters) else Verdict.WARN
+        message = f"{len(active)} of {counted(len(adapters), 'eRDMA adapter')} active"
+        yield self.finding(verdict, "host", message, measured=listed(active), expected=listed(adapters))

@@ -10,7 +10,7 @@ from validation.checks.wording import counted, listed
 from validation.facts.eadm import Eadm
 from validation.facts.host import EfaNics, RdmaDevice, RdmaDevices
 from validation.facts.missing import Missing
-from validation.facts.rdma import AMAZON
+from validation.facts.rdma import ALIBABA, AMAZON
 from validation.facts.rdma_counters import RdmaCounters
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
@@ -103,7 +103,7 @@ def _maybe_unused(device: RdmaDevice, physical: str) -> bool:
     EFA and eRDMA ports have no cable, so there is nothing else that down can mean. An InfiniBand port that is down
     polls for its peer; an Ethernet port is Disabled.
     """
-    if device.vendor_id == AMAZON or device.name.startswith("erdma_"):
+    if device.vendor_id in (AMAZON, ALIBABA) or device.name.startswith("erdma_"):
         return False
     return device.link_layer == "Ethernet" or "DISABLED" in physical
 

@@ -18,7 +18,7 @@ from validation.facts.rdma_counters import PortCounters
 from validation.facts.text import prompt, short_lines
 
 TOOL = "eadm"
-INSTEAD = "Use rdma statistic show, ibv_devinfo and modinfo erdma: they say the same in forms that are known."
+INSTEAD = "Use rdma statistic show for the counters and ibv_devinfo for the devices; modinfo erdma has the version."
 _VERSION = re.compile(r"^Query kernel driver version:\s+(\d+(?:\.\d+)+)\s*$")
 _COUNTER = re.compile(r"^(\w+_cnt)\s*:\s*(\d+)$")
 _COMMAND = re.compile(r"^(?:sudo\s+)?(?:/usr)?(?:/bin/)?eadm\b\s*(?P<command>[\w-]*)(?P<rest>.*)$")

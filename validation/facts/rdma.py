@@ -17,6 +17,7 @@ _FAILED = re.compile(r"Failed to get IB devices list: (.*\S)")
 _NAMES_ONLY = re.compile(r"^\s*device\s+node GUID|^\d+ HCAs? found:", re.M)
 LOAD = "Load the kernel's RDMA modules (modprobe ib_uverbs) and the network card's driver, and ask again."
 AMAZON = "0x1d0f"
+ALIBABA = "0x1ded"  # Linux drivers/infiniband/hw/erdma/erdma_verbs.c, erdma_query_device
 
 
 @dataclass

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from validation.checks.network import EfaAffinity, EfaCount, PeerMemory
+from validation.checks.network import EfaAffinity, EfaCount, ErdmaDevices, PeerMemory
 from validation.facts.components import Components
-from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice
+from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice, RdmaDevice, RdmaDevices
 from validation.facts.missing import Missing, Reason
 
 if TYPE_CHECKING:
@@ -35,6 +35,13 @@ def on_nodes(*nodes: int | Missing) -> Callable[[Host], Host]:
 def infiniband(modules: tuple[str, ...] | Missing) -> Callable[[Host], Host]:
     adapter = PciDevice("0000:18:00.0", "0207", "15b3", "1021", "MT2910 Family [ConnectX-7]")
     return lambda h: h.put(PciBus((ENA, adapter))).software(peermem=modules)
+
+
+def erdma(*states: str, vendor: str = "0x1ded") -> Callable[[Host], Host]:
+    """Two eRDMA adapters on the bus, and an RDMA device for each state."""
+    bus = tuple(PciDevice(f"0000:00:0{n}.0", "0200", "1ded", "107f", "ERDMA") for n in (7, 8))
+    ports = tuple(RdmaDevice(f"erdma_{n}", vendor, state) for n, state in enumerate(states or ("PORT_ACTIVE",)))
+    return lambda h: h.put(PciBus(bus)).put(RdmaDevices(ports))
 
 
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
@@ -107,6 +114,16 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         "g5.xlarge",
         infiniband(Missing(Reason.COULD_NOT_LOOK, "denied")),
         ["UNKNOWN host: GPUDirect RDMA module: could not look (denied)"],
+    ),
+    (ErdmaDevices, "g5.xlarge", lambda h: h.drop(RdmaDevices), ["NOT_APPLICABLE host: there is no eRDMA adapter"]),
+    (ErdmaDevices, "g5.xlarge", erdma("PORT_ACTIVE", "PORT_ACTIVE"), ["PASS host: 2 of 2 eRDMA adapters active"]),
+    (ErdmaDevices, "g5.xlarge", erdma("PORT_ACTIVE", "PORT_DOWN"), ["WARN host: 1 of 2 eRDMA adapters active"]),
+    (ErdmaDevices, "g5.xlarge", erdma(vendor="0x02c9"), ["WARN host: 0 of 2 eRDMA adapters active"]),
+    (
+        ErdmaDevices,
+        "g5.xlarge",
+        lambda h: erdma()(h).drop(RdmaDevices),
+        ["UNKNOWN host: 2 eRDMA adapters, and no ibv_devinfo that tells their state"],
     ),
     (PeerMemory, "g5.xlarge", lambda h: h.drop(PciBus), ["UNKNOWN host: could not look: tool: not found"]),
 ]
