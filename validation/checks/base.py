@@ -14,6 +14,9 @@ from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
+# What to do where the profile has no value: the type's profile says so itself, or it is a hole in the profile.
+NOTHING_TO_MEND = "Nothing to mend: no source tells what is right here. A capture of a good host of this type would."
+ADD_THE_VALUE = "Add the value to the profile, with its source; until then the profile may list the check as advisory."
 _LOOK_AGAIN = "Find out why this could not be looked at, and validate again."
 # What to do about a value that is not there. A fault has the remedy of its check.
 _REMEDIES = {
@@ -84,10 +87,10 @@ class Check(abc.ABC):
         remedy = _REMEDIES.get(value.reason, "")
         return self.finding(verdict, subject, f"{what}: {value}", measured=str(value), expected=expected, remedy=remedy)
 
-    def unspecified(self, subject: str, what: str, expected: Expectation) -> Finding:
-        """UNKNOWN: the profile gives no value to judge against, because no source does."""
-        message = f"the profile of {expected.instance_type} gives no {what}, so there is nothing to judge against"
-        remedy = "Add the value to the profile, with its source; until then the profile may list the check as advisory."
-        if expected.profile and self.id in expected.profile.advisory:
-            remedy = "Nothing to mend: no source tells what is right here. A capture of a good host of this type would."
+    def unspecified(self, subject: str, what: str, expected: Expectation, seen: str = "") -> Finding:
+        """UNKNOWN: the profile gives no value to judge against, because no source does. ``seen``: what there is."""
+        told = f"{what} (seen: {seen})" if seen else what
+        message = f"the profile of {expected.instance_type} gives no {told}, so there is nothing to judge against"
+        advisory = expected.profile is not None and self.id in expected.profile.advisory
+        remedy = NOTHING_TO_MEND if advisory else ADD_THE_VALUE
         return self.finding(Verdict.UNKNOWN, subject, message, expected=f"a {what} in the profile", remedy=remedy)

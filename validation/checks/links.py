@@ -42,7 +42,7 @@ class NvlinkActive(NvlinkCheck):
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         wanted = profile_of(expected).links.nvlinks
         if wanted is None:
-            return self.unspecified(gpu.label, "number of NVLinks", expected)
+            return self.unspecified(gpu.label, "number of NVLinks", expected, _seen(gpu))
         links = gpu.nvlinks
         if isinstance(links, Missing):
             return self._unreadable(gpu, links, expected)
@@ -90,9 +90,11 @@ class PcieWidth(PerGpuCheck):
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         wanted = profile_of(expected).links.pcie_width
-        if wanted is None:
-            return self.unspecified(gpu.label, "PCIe width", expected)
         width = gpu.pcie.width
+        if wanted is None:
+            return self.unspecified(
+                gpu.label, "PCIe width", expected, "" if isinstance(width, Missing) else f"x{width}"
+            )
         if isinstance(width, Missing):
             return self.missing(gpu.label, "PCIe width", width, expected=f"x{wanted.value}")
         if width == wanted.value:
@@ -129,7 +131,9 @@ class NvlinkRate(NvlinkCheck):
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         wanted = profile_of(expected).links.nvlink_rate_gbps
         if wanted is None:
-            return self.unspecified(gpu.label, "NVLink rate", expected)
+            rates = sorted({_rate(link) for link in gpu.nvlinks}) if not isinstance(gpu.nvlinks, Missing) else []
+            seen = ", ".join(f"{rate:g} GB/s" for rate in rates if math.isfinite(rate))
+            return self.unspecified(gpu.label, "NVLink rate", expected, seen)
         if isinstance(gpu.nvlinks, Missing):
             return self._unreadable(gpu, gpu.nvlinks, expected)
         active = [link for link in gpu.nvlinks if link.active is True]
@@ -151,6 +155,12 @@ class NvlinkRate(NvlinkCheck):
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:
         wanted = profile_of(expected).links.nvlink_rate_gbps
         return f"{wanted.value if wanted else '?'} GB/s on every active link of {counted(len(gpus), 'GPU')}"
+
+
+def _seen(gpu: Gpu) -> str:
+    if isinstance(gpu.nvlinks, Missing):
+        return "none" if not_there(gpu.nvlinks) else ""
+    return f"{sum(link.active is True for link in gpu.nvlinks)} active of {len(gpu.nvlinks)}"
 
 
 def _rate(link: NvLink) -> float:

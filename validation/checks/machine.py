@@ -52,7 +52,7 @@ class Cpus(Check):
         wanted = profile_of(expected).vcpus
         found = sum(len(cpus) for cpus in facts.need(NumaMap).cpus.values())
         if wanted is None:
-            yield self.unspecified("host", "number of CPUs", expected)
+            yield self.unspecified("host", "number of CPUs", expected, counted(found, "CPU"))
             return
         source = expected.source_of(wanted.source)
         # A warning, not a failure: CPU options and thread settings of the stack change the number on purpose.

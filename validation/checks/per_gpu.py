@@ -5,9 +5,10 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from profiles.models import Expectation
-from validation.checks.base import Check
+from validation.checks.base import ADD_THE_VALUE, NOTHING_TO_MEND, Check
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.store import Facts
 from validation.verdict import Finding, Verdict
@@ -19,6 +20,13 @@ _DESK = re.compile(r"\b(?:GeForce|TITAN|Quadro|RTX)\b(?!.*Server)", re.IGNORECAS
 def sold_without_ecc(gpu: Gpu) -> bool:
     """Whether the board has no ECC, or comes with it off: GeForce, TITAN, Quadro, RTX. Only where no profile tells."""
     return isinstance(gpu.name, str) and _DESK.search(gpu.name) is not None
+
+
+def _told_of_the_host(findings: list[Finding], gpus: int) -> list[Finding]:
+    """What the profile does not know and every GPU shows alike is one finding about the host, not one a GPU."""
+    alike = {finding.message for finding in findings if finding.remedy in (NOTHING_TO_MEND, ADD_THE_VALUE)}
+    whole = len(findings) == gpus > 1 and len(alike) == 1 and all(finding.message in alike for finding in findings)
+    return [replace(findings[0], subject="host")] if whole else findings
 
 
 class PerGpuCheck(Check):
@@ -54,7 +62,7 @@ class PerGpuCheck(Check):
         good = [gpu for gpu, look in looks if look is None]
         found = [self._odd(gpu, look, good) for gpu, look in looks if look is not None]
         trouble = [finding for finding in found if finding.verdict is not Verdict.NOT_APPLICABLE]
-        yield from trouble
+        yield from _told_of_the_host(trouble, len(gpus))
         if not trouble and len(found) == len(gpus):
             yield self.finding(Verdict.NOT_APPLICABLE, "host", found[0].message)
         elif not trouble:

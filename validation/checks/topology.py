@@ -38,7 +38,8 @@ class TopologyPairs(Check):
             return
         topology = facts.need(Topology)
         if wanted is None:
-            yield self.unspecified("host", "pair matrix", expected)
+            seen = _tally({pair: cell for pair, cell in topology.links.items() if pair[0] != pair[1]})
+            yield self.unspecified("host", "pair matrix", expected, seen)
             return
         if len(topology.gpus) != count:
             yield _not_all(self, len(topology.gpus), count)
@@ -129,7 +130,7 @@ class P2pStatus(Check):
             yield self.finding(Verdict.PASS, "host", f"all {len(status)} pairs OK", measured="OK")
         elif wanted is None:
             # OK everywhere needs no profile; anything else may be this machine's design or its fault.
-            yield self.unspecified("host", f"P2P status (seen: {_tally(status)})", expected)
+            yield self.unspecified("host", "P2P status", expected, _tally(status))
         else:
             yield self._wrong(status, bad, word, expected.source_of(wanted.source))
 
@@ -168,7 +169,9 @@ class NumaAffinity(Check):
             yield self.finding(Verdict.PASS, "host", "one NUMA node: every GPU is local")
             return
         if wanted is None:
-            yield self.unspecified("host", "NUMA map", expected)
+            seen = [numa.gpu_node.get(str(gpu.pci_address)) for gpu in facts.need(GpuInventory).gpus]
+            told = " ".join(str(node) for node in seen if isinstance(node, int))
+            yield self.unspecified("host", "NUMA map", expected, f"nodes {told}" if told else "")
             return
         assert not isinstance(wanted.value, str)
         source = expected.source_of(wanted.source)

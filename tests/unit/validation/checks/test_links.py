@@ -85,8 +85,9 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         lambda h: h.gpu(0, nvlinks=links(18, 4)),
         [
             (
-                "UNKNOWN GPU0: the profile of p5.4xlarge gives no number of NVLinks, so there is nothing to judge "
-                "against (advisory on this type: the NVLinks of a part of the board were never captured)"
+                "UNKNOWN GPU0: the profile of p5.4xlarge gives no number of NVLinks (seen: 17 active of 18), so there "
+                "is nothing to judge against (advisory on this type: the NVLinks of a part of the board were never "
+                "captured)"
             )
         ],
     ),
@@ -108,9 +109,32 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         lambda h: h.only(1),
         [
             (
-                "UNKNOWN GPU0: the profile of g4dn.metal gives no PCIe width, so there is nothing to judge against "
-                "(advisory on this type: no source tells the PCIe width of this type)"
+                "UNKNOWN GPU0: the profile of g4dn.metal gives no PCIe width (seen: x16), so there is nothing to judge "
+                "against (advisory on this type: no source tells the PCIe width of this type)"
             )
+        ],
+    ),
+    (
+        PcieWidth,
+        "g4dn.metal",
+        lambda h: h,  # what all GPUs show alike is told once
+        [
+            (
+                "UNKNOWN host: the profile of g4dn.metal gives no PCIe width (seen: x16), so there is nothing to judge "
+                "against (advisory on this type: no source tells the PCIe width of this type)"
+            )
+        ],
+    ),
+    (
+        PcieWidth,
+        "g5g.metal",
+        lambda h: h.gpu(1, pcie=width(4)),  # and what one shows otherwise is not lost in it
+        [
+            (
+                f"UNKNOWN GPU{gpu}: the profile of g5g.metal gives no PCIe width (seen: x{lanes}), so there is nothing "
+                "to judge against (advisory on this type: no source tells the PCIe width of this type)"
+            )
+            for gpu, lanes in ((0, 16), (1, 4))
         ],
     ),
     (NvlinkRate, "p5.48xlarge", lambda h: h, ["PASS host: 26.562 GB/s on every active link of 8 GPUs"]),
@@ -149,7 +173,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         NvlinkRate,
         "p5.48xlarge",
         lambda h: h.profiled(links={"nvlink_rate_gbps": None}).only(1),
-        ["UNKNOWN GPU0: the profile of p5.48xlarge gives no NVLink rate, so there is nothing to judge against"],
+        [
+            (
+                "UNKNOWN GPU0: the profile of p5.48xlarge gives no NVLink rate (seen: 26.562 GB/s), so there is "
+                "nothing to judge against"
+            )
+        ],
     ),
     (
         NvlinkActive,

@@ -203,7 +203,7 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         TopologyPairs,
         "g6.12xlarge",
         lambda h: h,
-        [f"UNKNOWN host: the profile of g6.12xlarge gives no pair matrix, {NO_PAIRS}"],
+        [f"UNKNOWN host: the profile of g6.12xlarge gives no pair matrix (seen: PHB for 12), {NO_PAIRS}"],
     ),
     (
         TopologyPairs,
