@@ -10,7 +10,7 @@ from validation.checks.base import Check
 from validation.checks.per_gpu import PerGpuCheck, sold_without_ecc
 from validation.checks.wording import counted, listed, not_there
 from validation.facts.gpu import Gpu, GpuInventory
-from validation.facts.missing import Missing
+from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
@@ -44,6 +44,8 @@ class Mig(PerGpuCheck):
         if mode is not expected.mig:
             seen = "on" if mode else "off"
             return self.finding(Verdict.FAIL, gpu.label, f"MIG is {seen}", measured=seen, expected=wanted)
+        if isinstance(pending, Missing) and pending.reason is Reason.COULD_NOT_LOOK:
+            return self.missing(gpu.label, "MIG mode after the next reset", pending, expected=wanted)
         if not isinstance(pending, Missing) and pending is not mode:
             message = f"MIG is {wanted}, and will be {'on' if pending else 'off'} after the next reset"
             return self.finding(Verdict.FAIL, gpu.label, message, measured="change pending", expected=wanted)
@@ -99,10 +101,15 @@ class EccMode(PerGpuCheck):
             return self.finding(Verdict.NOT_APPLICABLE, gpu.label, f"a {gpu.name} has no ECC, or comes with it off")
         if isinstance(mode, Missing):
             return self.missing(gpu.label, "ECC mode", mode, expected="on")
-        if mode:
-            return None
         source = expected.source_of(board.source) if board else ""
-        return self.finding(Verdict.FAIL, gpu.label, "ECC is off", measured="off", expected="on", source=source)
+        if not mode:
+            return self.finding(Verdict.FAIL, gpu.label, "ECC is off", measured="off", expected="on", source=source)
+        if gpu.ecc.enabled_next is False:
+            message = "ECC is on, and will be off after the next reset"
+            return self.finding(
+                Verdict.FAIL, gpu.label, message, measured="change pending", expected="on", source=source
+            )
+        return None
 
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
         return f"ECC is on on {counted(len(gpus), 'GPU')}"
@@ -285,15 +292,20 @@ class Firmware(Check):
             yield self.finding(Verdict.UNKNOWN, "host", "no GPU answered, so none was looked at")
             return
         unread = [self.missing(gpu.label, "VBIOS", gpu.vbios) for gpu in gpus if isinstance(gpu.vbios, Missing)]
+        without = [gpu.label for gpu in gpus if isinstance(gpu.gsp_firmware, Missing)]
         versions = {
             "VBIOS": {str(gpu.vbios) for gpu in gpus if not isinstance(gpu.vbios, Missing)},
             "GSP firmware": {str(gpu.gsp_firmware) for gpu in gpus if not isinstance(gpu.gsp_firmware, Missing)},
         }
         mixed = [(what, sorted(found)) for what, found in versions.items() if len(found) > 1]
         yield from unread
+        partly = 0 < len(without) < len(gpus)
+        if partly:  # boards before Turing, and drivers that run without it, have none on any GPU
+            message = f"GSP firmware runs on some GPUs and not on {listed(without)}"
+            yield self.finding(Verdict.WARN, "host", message, measured="mixed", expected="one GSP firmware")
         for what, found in mixed:
             message = f"{len(found)} versions of {what}: {listed(found)}"
             yield self.finding(Verdict.WARN, "host", message, measured=listed(found), expected=f"one {what}")
-        if not unread and not mixed:
+        if not unread and not mixed and not partly:
             text = ", ".join(f"{what} {next(iter(found))}" for what, found in versions.items() if found)
             yield self.finding(Verdict.PASS, "host", f"{text} on {counted(len(gpus), 'GPU')}")

@@ -193,8 +193,7 @@ def _silent(bundle: Bundle, inventory: GpuInventory, gaps: list[Gap]) -> Iterato
     """The tools that are there and gave no answer that could be read, or ended with a status that nothing explains."""
     if inventory.lost:  # which is why nvidia-smi prints no document, or ends with 15
         return
-    there = [item.name for item in bundle.items.values() if item.outcome is not Outcome.NOT_FOUND]
-    yield from (gap.reason for gap in gaps if gap.evidence in there)
+    yield from (gap.reason for gap in gaps if gap.evidence in bundle.items and not _absent(bundle, gap.evidence))
     smi = bundle.items.get("nvidia-smi-q-x")
     if smi is not None and smi.outcome is Outcome.OK and smi.rc and not (gaps or inventory.warned):
         yield f"{smi.source}: exit status {smi.rc}"

@@ -7,7 +7,7 @@ import re
 from profiles.errors import ParseError
 from validation.facts.host import HostInfo
 from validation.facts.missing import ABSENT, Missing
-from validation.facts.text import lines
+from validation.facts.text import clean, lines
 
 _UUID = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _INSTANCE = re.compile(r"^i-[0-9a-z]+$")
@@ -18,10 +18,10 @@ def parse(hostname: str, root: str, *, os_release: str, kernel: str, boot_id: st
     names = _pairs(os_release)
     if "ID" not in names:
         raise ParseError("os-release", 0, "no ID")
-    uname = kernel.split()
+    uname = clean(kernel).split()
     if len(uname) != 3:
         raise ParseError("uname -srm", 1, f"{kernel.strip()!r} is not system, release and machine")
-    boot = boot_id.strip().lower()
+    boot = clean(boot_id).strip().lower()
     if not _UUID.match(boot):
         raise ParseError("boot id", 1, f"{boot!r} is not a UUID")
     return HostInfo(

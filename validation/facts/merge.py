@@ -147,7 +147,13 @@ def matrices(first: P2pMatrix, second: P2pMatrix) -> P2pMatrix:
 
 
 def buses(listed: PciBus, files: PciBus) -> PciBus:
-    """lspci's functions with the links that /sys has for them; dead where either source says so."""
+    """lspci's functions with the links that /sys has for them; dead where either source says so.
+
+    Raises ParseError where lspci leaves out a function that /sys has: the listing is not whole.
+    """
+    left_out = {device.address for device in files.devices} - {device.address for device in listed.devices}
+    if left_out:
+        raise ParseError("pci bus", 0, f"lspci does not list {', '.join(sorted(left_out)[:4])}, which /sys has")
     known: dict[str, PciDevice] = {device.address: device for device in files.devices}
     devices = []
     for device in listed.devices:

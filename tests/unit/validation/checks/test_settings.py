@@ -49,6 +49,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         Mig,
         "p5.48xlarge",
+        lambda h: h.gpu(2, mig_pending=DENIED),
+        ["UNKNOWN GPU2: MIG mode after the next reset: could not look ([Insufficient Permissions])"],
+    ),
+    (
+        Mig,
+        "p5.48xlarge",
         lambda h: h.gpu(2, mig_pending=True),
         ["FAIL GPU2: MIG is off, and will be on after the next reset"],
     ),
@@ -78,6 +84,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (Persistence, "p5.48xlarge", lambda h: h.drop(GpuInventory), GONE),
     (EccMode, "p5.48xlarge", lambda h: h, ["PASS host: ECC is on on 8 GPUs"]),
     (EccMode, "p5.48xlarge", lambda h: h.gpu(1, ecc=Ecc(enabled=False)), ["FAIL GPU1: ECC is off"]),
+    (
+        EccMode,
+        "p5.48xlarge",
+        lambda h: h.gpu(1, ecc=Ecc(enabled=True, enabled_next=False)),
+        ["FAIL GPU1: ECC is on, and will be off after the next reset"],
+    ),
     (
         EccMode,
         "g5.xlarge",
@@ -211,6 +223,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         "p5.48xlarge",
         lambda h: h.gpu(6, vbios="96.00.74.00.01"),
         ["WARN host: 2 versions of VBIOS: 96.00.74.00.01, 96.00.89.00.01"],
+    ),
+    (
+        Firmware,
+        "p5.48xlarge",
+        lambda h: h.gpu(3, gsp_firmware=NONE),
+        ["WARN host: GSP firmware runs on some GPUs and not on GPU3"],
     ),
     (Firmware, "p5.48xlarge", lambda h: h.gpu(0, vbios=NONE), ["UNKNOWN GPU0: VBIOS: not applicable (N/A)"]),
     (Firmware, "p5.48xlarge", lambda h: h.drop(GpuInventory), GONE),
