@@ -49,7 +49,8 @@ _NOISE = re.compile(
     r"Last login: |Every [\d.]+s: )"
 )
 _QUERY = re.compile(r"--query-[\w-]+[= ]\s*[\"']?(?P<fields>[\w.,]+)")
-_QUOTE = re.compile(r"^[ \t]*(?:>|#|//|\*)[ \t]?")
+_PEERS = re.compile(r"\btopo\s+(?:-p2p|--p2pstatus)\b")
+_QUOTE = re.compile(r"^[ \t]*(?:>+|#|//|\*)[ \t]?")
 _ANY_TOOL = re.compile("|".join(map(re.escape, _TOOLS)))
 _PASTE_MAX = 4 * 1024 * 1024  # characters: what is longer is a tool's own output, redirected
 _COMMAND_MAX = 400
@@ -161,7 +162,9 @@ def _tool(word: str) -> bool:
 
 
 def _headed(part: Part) -> str:
-    """With the fields that were asked for above a CSV that was asked for without its header."""
+    """With what only the command tells above it: the fields of a CSV without header, what a peer matrix is about."""
+    if _PEERS.search(part.command):
+        return f"$ {part.command}\n{part.text}"
     query = _QUERY.search(part.command)
     if query is None or "noheader" not in part.command:
         return part.text

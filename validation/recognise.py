@@ -84,6 +84,10 @@ def _driver_error(text: str) -> object:
     return fault
 
 
+def _sysfs_numa(text: str) -> object:
+    return sysfs.parse_numa(text, grep=True)
+
+
 _MATRIX_ROW = r"^\s*(?:GPU|PPU)\d+[ \t]+(?:{cells})\b"
 _LINKS = r"X|NV\d+|ICN\d+|PIX|PXB|PHB|PSB|NODE|SYS|SOC|C2C"
 
@@ -190,10 +194,10 @@ KINDS: tuple[Kind, ...] = (
         rdma_counters.parse,
     ),
     Kind("eadm", "Alibaba's eRDMA driver", eadm.is_it, eadm.parse),
-    Kind("sysfs-numa", "NUMA nodes", _has(r"/sys/devices/system/node/node\d+/"), sysfs.parse_numa),
+    Kind("sysfs-numa", "NUMA nodes", _has(r"/sys/devices/system/node/node\d+/"), _sysfs_numa),
     Kind("sysfs-pcie", "PCI functions", _has(r"^/sys/bus/pci/devices/"), sysfs.parse_pci),
-    Kind("numactl", "NUMA nodes", _has(r"^available: \d+ nodes?"), numa_tools.parse_numactl),
-    Kind("lscpu", "CPU and NUMA layout", _has(r"^\s*NUMA node\d+ CPU\(s\):"), numa_tools.parse_lscpu),
+    Kind("numactl", "NUMA nodes", _has(r"^\s*available: \d+ nodes?"), numa_tools.parse_numactl),
+    Kind("lscpu", "CPU and NUMA layout", numa_tools.is_lscpu, numa_tools.parse_lscpu),
     Kind(
         "lsblk",
         "block devices",
@@ -221,12 +225,7 @@ KINDS: tuple[Kind, ...] = (
         cuda_toolkit.parse_files,
     ),
     Kind("systemctl", "a systemd unit", _has(r"^(?:LoadState|ActiveState)="), systemctl.parse),
-    Kind(
-        "lspci",
-        "PCI functions",
-        _has(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] .+"),
-        lspci.parse,
-    ),
+    Kind("lspci", "PCI functions", lspci.is_it, lspci.parse_any),
     Kind(
         "kernel-log",
         "kernel log",

@@ -100,7 +100,7 @@ class EfaAffinity(Check):
 
 def _is_efa(device: PciDevice) -> bool:
     """Amazon's device ids of EFA are efa0, efa1, ...; its ENA is of the same class."""
-    return device.vendor_id == _AMAZON and device.device_id.startswith("efa")
+    return device.vendor_id == _AMAZON and str(device.device_id).startswith("efa")
 
 
 def _shares(counts: dict[int, int]) -> str:

@@ -74,19 +74,40 @@ class KernelLog:
 
 
 @dataclass(frozen=True)
+class Acs:
+    """PCIe Access Control Services of one function: the names of the services that are switched on (ACSCtl)."""
+
+    on: frozenset[str]
+
+    @property
+    def redirects(self) -> bool:
+        """Whether packets between devices below one switch go up to the root first, as the kernel's p2pdma.c tells."""
+        return not self.on.isdisjoint(("ReqRedir", "CmpltRedir", "EgressCtrl"))
+
+
+@dataclass(frozen=True)
 class PciDevice:
-    """One function on the PCI bus. ``dead``: configuration space reads all ones (``rev ff``)."""
+    """One function on the PCI bus. ``dead``: configuration space reads all ones (``rev ff``).
+
+    A class or vendor that is printed by name only is known where a check asks for it, and ABSENT otherwise.
+    ``port``: what the function is on PCI Express: Endpoint, Root Port, Upstream Port, Downstream Port, ...
+    ``buses``: the first and the last bus behind a bridge. ``driver``: the kernel driver that holds the function.
+    """
 
     address: str
-    class_id: str  # four hex digits: 0302
-    vendor_id: str
-    device_id: str
+    class_id: str | Missing  # four hex digits: 0302
+    vendor_id: str | Missing
+    device_id: str | Missing
     name: str
     dead: bool = False
     link_speed_gts: float | Missing = ABSENT
     link_speed_max_gts: float | Missing = ABSENT
     link_width: int | Missing = ABSENT
     link_width_max: int | Missing = ABSENT
+    port: str | Missing = ABSENT
+    buses: tuple[int, int] | Missing = ABSENT
+    acs: Acs | Missing = ABSENT
+    driver: str | Missing = ABSENT
 
 
 @dataclass(frozen=True)

@@ -1,66 +1,193 @@
-"""``lspci -nn`` / ``-Dnn`` / ``-vvv -nn``: the functions on the PCI bus, and the ones that no longer answer."""
+"""``lspci`` in its forms for people: the functions on the PCI bus, their links and ACS, and the ones that are dead."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from profiles.errors import ParseError
-from validation.facts.host import PciBus, PciDevice
+from validation.facts.host import Acs, PciBus, PciDevice
+from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.text import lines, pci_address
 
-TOOL = "lspci -nn"
-_FUNCTION = re.compile(
-    r"^(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<kind>.+?) \[(?P<class>[0-9a-f]{4})\]: "
-    r"(?P<name>.*?) ?\[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\](?P<rest>(?: \((?:rev|prog-if) [^)]*\))*)$"
+TOOL = "lspci"
+_NUMBERED = "lspci -nn"
+# With -PP the bridges above stand before the address.
+_ADDRESS = re.compile(
+    r"^\s*(?:(?:[0-9a-f]{2,8}:)?[0-9a-f:]*[0-9a-f]{2}\.[0-7]/)*"
+    r"(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: (?P<rest>\S.*))?$"
 )
-_ADDRESS = re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ")
-_LINK = re.compile(r"^\s+Lnk(?P<which>Cap|Sta):.*Speed (?P<speed>\d+(?:\.\d+)?)GT/s[^,]*, Width x(?P<width>\d+)")
+_TAIL = r"(?P<tail>(?: \((?:rev|prog-if) .*\))?)$"
+_BOTH = re.compile(
+    r"^(?P<kind>.+?) \[(?P<class>[0-9a-f]{4})\]: (?P<name>.*?) ?\[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\]"
+    + _TAIL
+)
+_NUMBERS = re.compile(r"^(?:Class )?(?P<class>[0-9a-f]{4}): (?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})" + _TAIL)
+_NAMES = re.compile(r"^(?P<kind>[^:\"\[]+?)(?: \[(?P<class>[0-9a-f]{4})\])?: (?P<name>\S.*?)" + _TAIL)
+_UNKNOWN_DEVICE = re.compile(r"\bDevice (?P<device>[0-9a-f]{4})(?: \[.*)?$")
+# Classes and vendors by the name that the PCI ID database gives them, as far as a check asks for one.
+_CLASSES = {
+    "vga compatible controller": "0300",
+    "3d controller": "0302",
+    "display controller": "0380",
+    "ethernet controller": "0200",
+    "infiniband controller": "0207",
+    "network controller": "0280",
+    "pci bridge": "0604",
+    "bridge": "0680",
+    "audio device": "0403",
+}
+_VENDORS = (("nvidia ", "10de"), ("mellanox ", "15b3"), ("amazon.com", "1d0f"), ("red hat", "1af4"))
+_LINK = re.compile(
+    r"^\s*Lnk(?P<which>Cap|Sta):.*?Speed (?:unknown|(?P<speed>\d+(?:\.\d+)?)GT/s)[^,]*, Width x(?P<width>\d+)"
+)
+_BUS = re.compile(r"^\s*Bus: primary=\w+, secondary=(?P<first>[0-9a-f]{2}), subordinate=(?P<last>[0-9a-f]{2})\b")
+_EXPRESS = re.compile(r"^\s*Capabilities: \[\w+\] Express (?:\(v\d\) )?(?P<port>[A-Z][\w/ -]*?)(?: \(Slot[+-]\))?,")
+_ACS = re.compile(r"^\s*ACSCtl:\s*(?P<flags>(?:[A-Z]\w+[+-] ?)+)")
+_DRIVER = re.compile(r"^\s*Kernel driver in use: (?P<driver>\S+)")
+_DENIED = re.compile(r"^\s*Capabilities: <access denied>")
+_TREE = re.compile(r"^\s*[-+ |\\]*\[[0-9a-f]{4,8}:[0-9a-f]{2}\]|^[ |]+[+\\]-[0-9a-f]{2}\.[0-7]", re.MULTILINE)
+_RECORD = re.compile(r"^\s*(?:Slot|Device):\t[0-9a-f:]+\.[0-7]$", re.MULTILINE)
+_QUOTED = re.compile(r'^\s*[0-9a-f:]+\.[0-7] "[^"]*" "', re.MULTILINE)
+_PATH = re.compile(r"^\s*(?:[0-9a-f:]+\.[0-7]/)+[0-9a-f]{2}\.[0-7] ", re.MULTILINE)
+# The end of a function's line whose beginning is gone.
+_BEHEADED = re.compile(r"^(?!\s*(?:Subsystem|DeviceName)\b).*(?:\[[0-9a-f]{4}:[0-9a-f]{4}\]|\(rev [0-9a-f]{2}\))\s*$")
+
+
+@dataclass(frozen=True)
+class AcsLines:
+    """The ACS controls of ``lspci -vvv | grep ACSCtl``, which does not tell whose they are."""
+
+    controls: tuple[Acs, ...]
 
 
 def parse(text: str) -> PciBus:
-    """Every function listed. ``dead`` where all of configuration space reads ones (``rev ff``, header type 7f).
+    """Every function listed, with class and device numbers: what the gate reads of ``lspci -Dnn``.
 
-    Raises ParseError where a line has no class and device numbers (``-nn`` was not given) or nothing is listed.
+    Raises ParseError as :func:`parse_any`, where a function has no numbers, and where an unindented line is none.
     """
+    return _bus(text, strict=True)
+
+
+def parse_any(text: str) -> PciBus | AcsLines:
+    """Every function listed, whether with numbers (``-nn``, ``-n``) or by name only, and what ``-v`` and ``-k`` add.
+
+    ``dead`` where all of configuration space reads ones (``rev ff``, header type 7f). Raises ParseError where the form
+    is one for programs or a tree, a line has lost its address or its end, one is listed twice, or none is listed.
+    """
+    controls = tuple(_acs(match["flags"]) for line in lines(text) if (match := _ACS.match(line)))
+    if controls and not any(_ADDRESS.match(line.rstrip()) for line in lines(text)):
+        return AcsLines(controls)
+    return _bus(text, strict=False)
+
+
+def _bus(text: str, *, strict: bool) -> PciBus:
+    _check_form(text)
     devices: list[PciDevice] = []
     for number, line in enumerate(lines(text), start=1):
-        match = _FUNCTION.match(line.rstrip())
+        match = _ADDRESS.match(line.rstrip())
         if match:
-            address = pci_address(match["address"])
-            assert address is not None
-            devices.append(
-                PciDevice(
-                    address=address,
-                    class_id=match["class"],
-                    vendor_id=match["vendor"],
-                    device_id=match["device"],
-                    name=match["name"],
-                    dead="(rev ff)" in match["rest"],
-                )
-            )
-        elif _ADDRESS.match(line):
-            raise ParseError(TOOL, number, f"{line.strip()[:80]!r} has no class and device numbers; run lspci -nn")
-        elif line[:1].isspace() and line.strip() and devices:
+            devices.append(_function(match["address"], match["rest"] or "", number))
+        elif line[:1].strip() and "lspci" not in line and (strict or _BEHEADED.match(line)):
+            raise ParseError(TOOL, number, f"{line.strip()[:80]!r} is no PCI function")
+        elif devices:
             devices[-1] = _detail(devices[-1], line)
-        elif line.strip() and not devices and "lspci" not in line:
-            raise ParseError(TOOL, number, f"{line.strip()[:80]!r} is not a PCI function")
+        if match and strict and not _numbered(devices[-1]):
+            raise ParseError(_NUMBERED, number, f"{line.strip()[:80]!r} has no class and device numbers")
     if not devices:
-        raise ParseError(TOOL, 0, "no PCI function is listed")
+        whose = ": whose links these are was left out; give lspci -nnvv" if any(map(_LINK.match, lines(text))) else ""
+        raise ParseError(TOOL, 0, f"no PCI function is listed{whose}")
     twice = sorted(address for address, times in Counter(one.address for one in devices).items() if times > 1)
     if twice:
         raise ParseError(TOOL, 0, f"listed twice: {', '.join(twice)}")
     return PciBus(tuple(devices))
 
 
+def _numbered(device: PciDevice) -> bool:
+    return all(isinstance(number, str) for number in (device.class_id, device.vendor_id, device.device_id))
+
+
+def is_it(text: str) -> bool:
+    """Whether a text is lspci's, in whichever form: functions, their links or ACS alone, a tree, records."""
+    for line in text.split("\n"):
+        match = _ADDRESS.match(line.rstrip())
+        if _LINK.match(line) or _ACS.match(line) or (match and match["rest"] and _fields(match["rest"])):
+            return True
+    return _form(text) is not None
+
+
+def _form(text: str) -> str | None:
+    """The option that made the text one for programs, or a tree; None for the forms that are read."""
+    forms = {"-t": _TREE, "-vmm": _RECORD, "-mm": _QUOTED, "-P": _PATH}
+    return next((option for option, pattern in forms.items() if pattern.search(text)), None)
+
+
+def _check_form(text: str) -> None:
+    form = _form("\n".join(lines(text)))
+    if form:
+        raise ParseError(TOOL, 0, f"lspci {form} is not read here; give lspci -nn, or as root lspci -nnvvv")
+
+
+def _fields(rest: str) -> re.Match[str] | None:
+    """What stands after the address, by the first form that fits."""
+    return next((match for form in (_BOTH, _NUMBERS, _NAMES) if (match := form.match(rest))), None)
+
+
+def _function(address: str, rest: str, number: int) -> PciDevice:
+    match = _fields(rest)
+    full = pci_address(address)
+    if match is None or full is None:
+        raise ParseError(TOOL, number, f"{f'{address} {rest}'[:80].strip()!r} does not say what it is; give lspci -nn")
+    found = match.groupdict()
+    name = found.get("name") or ""
+    unnamed = _UNKNOWN_DEVICE.search(name)
+    return PciDevice(
+        address=full,
+        class_id=found["class"] or _CLASSES.get(found["kind"].lower(), ABSENT),
+        vendor_id=found.get("vendor") or _vendor(name),
+        device_id=found.get("device") or (unnamed["device"] if unnamed else ABSENT),
+        name=name,
+        dead="(rev ff)" in found["tail"],
+    )
+
+
+def _vendor(name: str) -> str | Missing:
+    return next((number for begins, number in _VENDORS if name.lower().startswith(begins)), ABSENT)
+
+
 def _detail(device: PciDevice, line: str) -> PciDevice:
+    """The function with what one line below it says; a line that is not known here says nothing."""
     if "Unknown header type 7f" in line:
         return replace(device, dead=True)
-    match = _LINK.match(line)
-    if match is None:
-        return device
-    speed, width = float(match["speed"]), int(match["width"])
+    if _DENIED.match(line):
+        denied = Missing(Reason.COULD_NOT_LOOK, "access denied: lspci was not run as root")
+        return replace(device, link_width=denied, link_width_max=denied, acs=denied)
+    for pattern, told in _DETAILS:
+        match = pattern.match(line)
+        if match:
+            return told(device, match)
+    return device
+
+
+def _linked(device: PciDevice, match: re.Match[str]) -> PciDevice:
+    """The link; a function on an emulated bus has one of no lanes and unknown speed."""
+    speed = float(match["speed"]) if match["speed"] else Missing(Reason.COULD_NOT_LOOK, "unknown")
+    width = int(match["width"]) or Missing(Reason.NOT_APPLICABLE, "x0")
     if match["which"] == "Cap":
         return replace(device, link_speed_max_gts=speed, link_width_max=width)
     return replace(device, link_speed_gts=speed, link_width=width)
+
+
+def _acs(flags: str) -> Acs:
+    return Acs(frozenset(flag[:-1] for flag in flags.split() if flag.endswith("+")))
+
+
+_DETAILS: tuple[tuple[re.Pattern[str], Callable[[PciDevice, re.Match[str]], PciDevice]], ...] = (
+    (_LINK, _linked),
+    (_BUS, lambda device, match: replace(device, buses=(int(match["first"], 16), int(match["last"], 16)))),
+    (_EXPRESS, lambda device, match: replace(device, port=match["port"])),
+    (_ACS, lambda device, match: replace(device, acs=_acs(match["flags"]))),
+    (_DRIVER, lambda device, match: replace(device, driver=match["driver"])),
+)

@@ -11,54 +11,89 @@ from validation.facts.text import clean, cpu_list, lines
 
 NUMACTL = "numactl -H"
 LSCPU = "lscpu"
-_AVAILABLE = re.compile(r"^available: (\d+) nodes?\b")
-_CPUS = re.compile(r"^node (\d+) cpus:((?: \d+)*)\s*$")
+_AVAILABLE = re.compile(r"^\s*available: (\d+) nodes?\b")
+_CPUS = re.compile(r"^\s*node (\d+) cpus:((?: +\d+)*)\s*$")
 _DISTANCES = re.compile(r"^\s*(\d+):((?:\s+\d+)+)\s*$")
-_NODES = re.compile(r"^NUMA node\(s\)$")
-_NODE = re.compile(r"^NUMA node(\d+) CPU\(s\)$")
+_NUMBERS = re.compile(r"^[\s\d]*\d\s*$")
+_NO_DISTANCES = "No distance information available"
+# lscpu speaks the user's language: "NUMA node0 CPU(s):", "NUMA-Knoten0 CPU(s):", "CPU(s) de nó0 NUMA:". In Chinese and
+# French the colon is another, or has a blank before it.
+_COLONS = ":\uff1a"
+_NODE = re.compile(r"^(?=.*NUMA)\D*(\d+)\D*$")
+_NODES = re.compile(r"^(?=.*NUMA)\D*$")
+_FIELD = re.compile(rf"^\s*([^{_COLONS}]*[^{_COLONS}\s])\s*[{_COLONS}]\s*(.*?)\s*$")
+_LIST = re.compile(r"^[\d,-]*$")
+_ENGLISH = re.compile(r"^\s*(?:CPU op-mode\(s\)|On-line CPU\(s\) list|Thread\(s\) per core):", re.MULTILINE)
 
 
 def parse_numactl(text: str) -> NumaMap:
-    """Nodes with CPUs and distances; a node with no CPU is memory only (HBM, GPU memory)."""
-    announced, cpus, distances = 0, {}, {}
+    """Nodes with CPUs and distances; a node with no CPU is memory only (HBM, GPU memory).
+
+    Numbers on a line of their own go on with the list above them, which a narrow terminal has broken.
+    """
+    announced, told = 0, True
+    cpus: dict[int, list[int]] = {}
+    rows: dict[int, tuple[int, list[int]]] = {}
+    last: list[int] = []
     for number, line in enumerate(lines(text), start=1):
-        head, node, row = _AVAILABLE.match(line), _CPUS.match(line.rstrip()), _DISTANCES.match(line)
+        head, node, row = _AVAILABLE.match(line), _CPUS.match(line), _DISTANCES.match(line)
         if head:
             announced = int(head[1])
         elif node:
-            cpus[int(node[1])] = frozenset(int(cpu) for cpu in node[2].split())
+            last = cpus[int(node[1])] = [int(cpu) for cpu in node[2].split()]
         elif row:
-            distances[int(row[1])] = (number, [int(part) for part in row[2].split()])
+            last = [int(part) for part in row[2].split()]
+            rows[int(row[1])] = (number, last)
+        elif _NUMBERS.match(line):
+            last += [int(part) for part in line.split()]
+        else:
+            last = []
+            told = told and _NO_DISTANCES not in line
     if not announced:
         raise ParseError(NUMACTL, 1, "no line 'available: N nodes'")
-    if len(cpus) != announced or sorted(distances) != sorted(cpus):
-        raise ParseError(
-            NUMACTL, 0, f"{announced} nodes announced, {len(cpus)} listed, {len(distances)} with distances"
-        )
-    nodes = sorted(cpus)
+    if len(cpus) != announced or (told and sorted(rows) != sorted(cpus)):
+        raise ParseError(NUMACTL, 0, f"{announced} nodes announced, {len(cpus)} listed, {len(rows)} with distances")
+    return NumaMap({node: frozenset(listed) for node, listed in cpus.items()}, _pairs(sorted(cpus), rows), gpu_node={})
+
+
+def _pairs(nodes: list[int], rows: dict[int, tuple[int, list[int]]]) -> dict[Pair, int]:
     pairs: dict[Pair, int] = {}
-    for one, (number, row_values) in distances.items():
-        if len(row_values) != len(nodes):
-            raise ParseError(NUMACTL, number, f"{len(row_values)} distances for {len(nodes)} nodes")
-        pairs.update({(one, two): value for two, value in zip(nodes, row_values, strict=True)})
-    return NumaMap(cpus=cpus, distances=pairs, gpu_node={})
+    for one, (number, values) in rows.items():
+        if len(values) != len(nodes):
+            raise ParseError(NUMACTL, number, f"{len(values)} distances for {len(nodes)} nodes")
+        pairs.update({(one, two): value for two, value in zip(nodes, values, strict=True)})
+    return pairs
+
+
+def is_lscpu(text: str) -> bool:
+    """Whether a text is lscpu's, in any language of it: the CPUs of a NUMA node, or a field that no other tool has."""
+    if _ENGLISH.search(text):
+        return True
+    fields = (_FIELD.match(line) for line in text.split("\n") if "NUMA" in line)
+    return any(match and _NODE.match(match[1]) and _LIST.match(match[2]) for match in fields)
 
 
 def parse_lscpu(text: str) -> NumaMap:
-    """Nodes with CPUs. lscpu prints no distances, so there are none in the map.
+    """Nodes with CPUs; none at all where the kernel has no NUMA. lscpu prints no distances, so none are in the map.
 
-    Raises ParseError where fewer nodes are listed than announced, or the nodes do not hold all CPUs.
+    Raises ParseError where fewer nodes are listed than announced, where the nodes hold fewer CPUs than there are, and
+    where no node is listed although the text may have been cut before them.
     """
-    fields = _json_fields(text) if clean(text).lstrip().startswith("{") else _text_fields(text)
+    whole = clean(text).lstrip().startswith("{")  # JSON that was cut is none
+    fields = _json_fields(text) if whole else _text_fields(text)
     cpus = {int(match[1]): cpu_list(value, LSCPU, 0) for key, value in fields.items() if (match := _NODE.match(key))}
     if not cpus:
-        raise ParseError(LSCPU, 0, "no line 'NUMA nodeN CPU(s)'")
-    announced = next((value for key, value in fields.items() if _NODES.match(key)), "")
+        # Since util-linux 2.35 the vulnerabilities come last, after the NUMA nodes.
+        if whole or any(key.startswith("Vulnerab") for key in fields):
+            return NumaMap({}, {}, {})
+        raise ParseError(LSCPU, 0, "no line 'NUMA nodeN CPU(s)': the text is cut short, or the kernel has no NUMA")
+    announced = next((value for key, value in fields.items() if _NODES.match(key) and value), "")
     if announced and announced != str(len(cpus)):
         raise ParseError(LSCPU, 0, f"{announced} NUMA nodes announced, {len(cpus)} listed: the text is cut short")
     total = fields.get("CPU(s)", "")
     held = sum(len(node) for node in cpus.values())
-    if total.isdigit() and held != int(total) and "Off-line CPU(s) list" not in fields:
+    # More than there are: a container, in which /sys shows the CPUs of the host.
+    if total.isdigit() and held < int(total) and "Off-line CPU(s) list" not in fields:
         raise ParseError(LSCPU, 0, f"{total} CPUs, but the NUMA nodes hold {held}: a node is missing")
     return NumaMap(cpus=cpus, distances={}, gpu_node={})
 
@@ -66,9 +101,9 @@ def parse_lscpu(text: str) -> NumaMap:
 def _text_fields(text: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for line in lines(text):
-        key, colon, value = line.partition(":")
-        if colon:
-            fields.setdefault(key.strip(), value.strip())
+        match = _FIELD.match(line)
+        if match:
+            fields.setdefault(match[1], match[2])
     return fields
 
 
@@ -79,7 +114,7 @@ def _json_fields(text: str) -> dict[str, str]:
         pending = list(entries)
         while pending:
             entry = pending.pop(0)
-            fields.setdefault(str(entry["field"]).rstrip(":"), str(entry.get("data") or ""))
+            fields.setdefault(str(entry["field"]).rstrip(f"{_COLONS} \xa0"), str(entry.get("data") or ""))
             pending += entry.get("children", [])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError(LSCPU, 0, f"not the JSON of lscpu -J: {error!r}") from error

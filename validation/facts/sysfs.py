@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 
 from profiles.errors import ParseError
 from validation.facts.host import NumaMap, Pair, PciBus, PciDevice
@@ -18,9 +19,10 @@ _SPEED = re.compile(r"^(\d+(?:\.\d+)?)\s*GT/s")
 _ALL_ONES_WIDTH = 63  # what six bits of ones read as: the function no longer answers
 
 
-def parse_numa(text: str) -> NumaMap:
+def parse_numa(text: str, *, grep: bool = False) -> NumaMap:
     """NUMA nodes with their CPUs and distances, and the node of each PCI function whose ``numa_node`` is there.
 
+    ``grep``: the lines are those of ``grep .``, which leaves out the empty CPU list of a node of memory only.
     Raises ParseError where a node has CPUs but no distances or the other way round, and where a distance row is not
     as long as there are nodes: then a node is missing.
     """
@@ -39,6 +41,18 @@ def parse_numa(text: str) -> NumaMap:
             raise ParseError(NUMA_TOOL, number, f"{line.strip()[:80]!r} is not a line of /sys about NUMA")
     if not cpus:
         raise ParseError(NUMA_TOOL, 0, "no NUMA node")
+    if grep and _gapless(cpus):
+        cpus |= {node: frozenset() for node in rows if node not in cpus}
+    return NumaMap(cpus=cpus, distances=_distances(cpus, rows), gpu_node=functions)
+
+
+def _gapless(cpus: Mapping[int, frozenset[int]]) -> bool:
+    """Whether the nodes hold every CPU from 0 up: with a hole among them, a list that is gone was not empty."""
+    numbers = sorted(cpu for listed in cpus.values() for cpu in listed)
+    return numbers == list(range(len(numbers)))
+
+
+def _distances(cpus: Mapping[int, frozenset[int]], rows: Mapping[int, tuple[int, list[int]]]) -> dict[Pair, int]:
     if set(cpus) != set(rows):
         raise ParseError(NUMA_TOOL, 0, f"CPUs of nodes {sorted(cpus)}, distances of nodes {sorted(rows)}")
     nodes = sorted(cpus)
@@ -47,7 +61,7 @@ def parse_numa(text: str) -> NumaMap:
         if len(row) != len(nodes):
             raise ParseError(NUMA_TOOL, number, f"{len(row)} distances for {len(nodes)} nodes: a node is missing")
         distances.update({(node_id, other): distance for other, distance in zip(nodes, row, strict=True)})
-    return NumaMap(cpus=cpus, distances=distances, gpu_node=functions)
+    return distances
 
 
 def parse_pci(text: str) -> PciBus:

@@ -83,7 +83,7 @@ def test_a_csv_without_header_gets_the_fields_of_its_command() -> None:
     assert next(paste.readings(whole)) == "index, name\n0, NVIDIA L4\n"
 
 
-@pytest.mark.parametrize("prefix", ["    ", "\t", "> ", "    # "])
+@pytest.mark.parametrize("prefix", ["    ", "\t", "> ", ">> ", "    # "])
 def test_indentation_and_quoting_come_off_in_a_later_reading(prefix: str) -> None:
     (part,) = paste.parts(f"{prefix}{LIST}\n{prefix}  MIG 1g.10gb\n")
     readings = list(paste.readings(part))
@@ -99,3 +99,8 @@ def test_spaces_and_entities_of_a_web_page_are_the_tools_own() -> None:
 def test_a_text_too_long_to_be_pasted_is_left_alone() -> None:
     text = f"$ dmesg\n{'x' * 100}\n" * 50_000
     assert paste.parts(text) == (paste.Part("", text),)
+
+
+def test_the_capability_of_a_peer_matrix_is_told_by_its_command() -> None:
+    (part,) = paste.parts("$ nvidia-smi topo -p2p n\n \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n")
+    assert next(paste.readings(part)).startswith("$ nvidia-smi topo -p2p n\n")

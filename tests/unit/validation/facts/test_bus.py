@@ -8,6 +8,8 @@ import pytest
 
 from profiles.errors import ParseError
 from validation.facts import lspci, numa_tools, sysfs
+from validation.facts.host import Acs, PciBus, PciDevice
+from validation.facts.lspci import AcsLines
 from validation.facts.missing import ABSENT, Missing, Reason
 
 LSPCI = (
@@ -52,6 +54,119 @@ def test_links_and_unknown_headers_of_a_verbose_listing_are_read() -> None:
 def test_a_listing_without_numbers_or_with_a_function_twice_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         lspci.parse(text)
+
+
+VERBOSE = (
+    "16:00.0 PCI bridge: Broadcom / LSI PEX890xx PCIe Gen 5 Switch (rev b0) (prog-if 00 [Normal decode])\n"
+    "\tBus: primary=15, secondary=17, subordinate=19, sec-latency=0\n"
+    "\tCapabilities: [68] Express (v2) Downstream Port (Slot+), IntMsgNum 0\n"
+    "\t\tLnkCap:\tPort #4, Speed 32GT/s, Width x16, ASPM not supported\n"
+    "\t\tLnkSta:\tSpeed 32GT/s, Width x16\n"
+    "\tCapabilities: [b70 v1] Access Control Services\n"
+    "\t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl+ DirectTrans+\n"
+    "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-\n"
+    "\tKernel driver in use: pcieport\n\n"
+    "18:00.0 3D controller: NVIDIA Corporation Device 2335 (rev a1)\n"
+    "\tCapabilities: [60] Express (v2) Endpoint, MSI 00\n"
+    "\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x8 (downgraded)\n"
+    "\tKernel driver in use: nvidia\n"
+)
+
+
+def printed(text: str) -> tuple[PciDevice, ...]:
+    bus = lspci.parse_any(text)
+    assert isinstance(bus, PciBus)
+    return bus.devices
+
+
+def test_a_verbose_listing_without_numbers_tells_bridges_ports_acs_and_drivers() -> None:
+    bridge, gpu = printed(VERBOSE)
+    assert (bridge.class_id, bridge.vendor_id, bridge.port, bridge.buses) == (
+        "0604",
+        ABSENT,
+        "Downstream Port",
+        (23, 25),
+    )
+    assert (gpu.class_id, gpu.vendor_id, gpu.device_id, gpu.driver) == ("0302", "10de", "2335", "nvidia")
+    assert (gpu.link_speed_gts, gpu.link_width, gpu.link_width_max, gpu.acs) == (2.5, 8, ABSENT, ABSENT)
+    assert bridge.acs == Acs(frozenset({"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}))
+    assert bridge.acs.redirects
+
+
+@pytest.mark.parametrize(
+    ("control", "redirects"),
+    [
+        ("SrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", False),
+        ("SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd+ EgressCtrl- DirectTrans-", False),
+        ("SrcValid- TransBlk- ReqRedir+ CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-", True),
+        ("SrcValid- TransBlk- ReqRedir- CmpltRedir+ UpstreamFwd-", True),  # the rest wrapped to the next line
+    ],
+)
+def test_a_control_alone_tells_whether_it_redirects_and_not_whose_it_is(control: str, redirects: bool) -> None:
+    found = lspci.parse_any(f"$ sudo lspci -vvv | grep ACSCtl\n\t\tACSCtl:\t{control}\n")
+    assert isinstance(found, AcsLines)
+    assert [acs.redirects for acs in found.controls] == [redirects]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("3b:00.0 0302: 10de:26b9 (rev a1)", ("0302", "10de", "26b9")),
+        ("3b:00.0 Class 0302: 10de:26b9 (rev a1)", ("0302", "10de", "26b9")),
+        ("10000:3b:00.0 3D controller: NVIDIA Corporation AD102GL [L40S] (rev a1)", ("0302", "10de", ABSENT)),
+        ("00:01.1/3a:00.0/3b:00.0 3D controller [0302]: NVIDIA Corporation L4 [10de:27b8]", ("0302", "10de", "27b8")),
+        ("    3b:00.0 Non-Essential Instrumentation [1300]: Some Corp. Device 14ac", ("1300", ABSENT, "14ac")),
+        (
+            "3b:00.0 CXL [0502]: Some Corp. Device [1af5:0d93] (prog-if 10 [CXL Memory (CXL 2.x)])",
+            ("0502", "1af5", "0d93"),
+        ),
+    ],
+)
+def test_a_function_is_read_in_every_form_that_people_print(line: str, told: tuple[object, ...]) -> None:
+    one = printed(f"{line}\n")[0]
+    assert (one.class_id, one.vendor_id, one.device_id) == told
+    assert one.address.endswith("3b:00.0")
+
+
+def test_what_cannot_be_read_without_root_is_said_to_be_unread() -> None:
+    one = printed("3b:00.0 3D controller: NVIDIA Corporation L4 (rev a1)\n\tCapabilities: <access denied>\n")[0]
+    for value in (one.link_width, one.link_width_max, one.acs):
+        assert isinstance(value, Missing)
+        assert value.reason is Reason.COULD_NOT_LOOK
+
+
+def test_a_link_of_an_emulated_bus_has_no_lanes() -> None:
+    text = "00:1e.0 3D controller: NVIDIA Corporation T4 (rev a1)\n\t\tLnkSta:\tSpeed unknown, Width x0\n"
+    one = printed(text)[0]
+    assert one.link_width == Missing(Reason.NOT_APPLICABLE, "x0")
+    assert one.link_speed_gts == Missing(Reason.COULD_NOT_LOOK, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("-[0000:00]-+-00.0  Some Corp. Host\n             +-01.1-[01]----00.0  NVIDIA\n", "lspci -t is not read here"),
+        ("Slot:\t3b:00.0\nClass:\t3D controller\nVendor:\tNVIDIA Corporation\n", "lspci -vmm is not read here"),
+        ('3b:00.0 "3D controller" "NVIDIA Corporation" "L4" -ra1\n', "lspci -mm is not read here"),
+        ("00:01.1/00.0 3D controller: NVIDIA Corporation L4 (rev a1)\n", "lspci -P is not read here"),
+        ("3b:00.0\n\t\tLnkSta:\tSpeed 8GT/s, Width x8\n", "'3b:00.0' does not say what it is; give lspci -nn"),
+        ("\t\tLnkSta:\tSpeed 8GT/s, Width x8\n", "whose links these are was left out"),
+        ("oller: NVIDIA Corporation L4 (rev a1)\n3b:00.0 Bridge: x\n", "line 1: .* is no PCI function"),
+        ("3b:00.0 Bridge: x\nation L4 [10de:27b8] (rev a1)\n", "line 2: .* is no PCI function"),
+        ("3b:00.0 3D contr", "does not say what it is"),
+    ],
+)
+def test_a_tree_a_form_for_programs_and_a_cut_line_are_refused_by_name(text: str, reason: str) -> None:
+    assert lspci.is_it(text) or "contr" in text
+    with pytest.raises(ParseError, match=reason):
+        lspci.parse_any(text)
+
+
+@pytest.mark.parametrize("line", ["Starting pod/node-debug ...\n", "and so on\n"])
+def test_the_gate_reads_no_listing_with_a_line_that_is_no_function(line: str) -> None:
+    assert len(printed(line + LSPCI)) == 4
+    with pytest.raises(ParseError, match="is no PCI function"):
+        lspci.parse(line + LSPCI)
 
 
 def sys_lines(address: str, **files: str) -> str:
@@ -116,6 +231,20 @@ def test_nodes_without_one_of_their_lines_are_refused(at: int) -> None:
         sysfs.parse_numa("".join(lines[:at] + lines[at + 1 :]))
 
 
+MEMORY_ONLY = (
+    f"{NODE}/node0/cpulist:0-3\n{NODE}/node1/cpulist:4-7\n"
+    f"{NODE}/node0/distance:10 20 80\n{NODE}/node1/distance:20 10 80\n{NODE}/node2/distance:80 80 10\n"
+)
+
+
+def test_grep_leaves_out_the_empty_list_of_a_node_of_memory_and_of_no_other() -> None:
+    assert sysfs.parse_numa(MEMORY_ONLY, grep=True).cpus[2] == frozenset()
+    with pytest.raises(ParseError, match=r"CPUs of nodes \[1\], distances of nodes \[0, 1, 2\]"):
+        sysfs.parse_numa(MEMORY_ONLY[MEMORY_ONLY.index("\n") + 1 :], grep=True)
+    with pytest.raises(ParseError):
+        sysfs.parse_numa(MEMORY_ONLY)
+
+
 @pytest.mark.parametrize("text", ["", "hello\n", NUMA.replace("10 32", "10 x"), NUMA.replace("node:0\n", "node:a\n")])
 def test_other_lines_are_refused(text: str) -> None:
     with pytest.raises(ParseError):
@@ -139,6 +268,51 @@ def test_numactl_without_one_of_its_lines_is_refused(at: int) -> None:
     lines = NUMACTL.splitlines(keepends=True)
     with pytest.raises(ParseError):
         numa_tools.parse_numactl("".join(lines[:at] + lines[at + 1 :]))
+
+
+def test_lists_that_a_narrow_terminal_broke_go_on_below() -> None:
+    broken = NUMACTL.replace("cpus: 0 1", "cpus: 0\n1").replace("  0:  10  21  13", "  0:  10  21\n13")
+    assert broken.count("\n") == NUMACTL.count("\n") + 2
+    assert numa_tools.parse_numactl(broken) == numa_tools.parse_numactl(NUMACTL)
+
+
+def test_numactl_without_distances_says_so_and_has_none() -> None:
+    text = f"{NUMACTL[: NUMACTL.index('node distances')]}No distance information available.\n"
+    assert numa_tools.parse_numactl(text).distances == {}
+    assert numa_tools.parse_numactl(text).cpu_nodes == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "first", "second"),
+    [
+        ("NUMA-Knoten:", "NUMA-Knoten0 CPU(s):", "NUMA-Knoten1 CPU(s):"),
+        ("Nœud(s) NUMA\xa0:", "Nœud NUMA 0 de processeur(s)\xa0:", "Nœud NUMA 1 de processeur(s)\xa0:"),
+        ("NUMA 节点\uff1a", "NUMA 节点0 CPU\uff1a", "NUMA 节点1 CPU\uff1a"),
+        ("Nó(s) de NUMA:", "CPU(s) de nó0 NUMA:", "CPU(s) de nó1 NUMA:"),
+    ],
+)
+def test_lscpu_is_read_in_other_languages_as_text_and_as_json(nodes: str, first: str, second: str) -> None:
+    fields = {nodes: "2", first: "0-3", second: "4-7"}
+    text = "".join(f"{name:40}{value}\n" for name, value in fields.items())
+    entries = [{"field": name, "data": value} for name, value in fields.items()]
+    assert numa_tools.is_lscpu(text)
+    assert numa_tools.parse_lscpu(text).cpus == {0: frozenset(range(4)), 1: frozenset(range(4, 8))}
+    assert numa_tools.parse_lscpu(json.dumps({"lscpu": entries})) == numa_tools.parse_lscpu(text)
+    with pytest.raises(ParseError, match="2 NUMA nodes announced, 1 listed"):
+        numa_tools.parse_lscpu(text[: text.index(second)])
+
+
+def test_a_kernel_without_numa_has_no_node_and_a_text_cut_before_the_nodes_is_refused() -> None:
+    text = "Architecture:  aarch64\nCPU(s):  4\nThread(s) per core:  1\nVulnerability Meltdown:  Not affected\n"
+    assert numa_tools.is_lscpu(text)
+    assert numa_tools.parse_lscpu(text).cpu_nodes == ()
+    with pytest.raises(ParseError, match="the text is cut short, or the kernel has no NUMA"):
+        numa_tools.parse_lscpu(text[: text.index("Vulnerab")])
+
+
+def test_a_container_that_is_shown_fewer_cpus_than_the_nodes_hold_has_the_nodes_of_its_host() -> None:
+    text = "CPU(s):  2\nNUMA node(s):  2\nNUMA node0 CPU(s):  0-3\nNUMA node1 CPU(s):  4-7\n"
+    assert numa_tools.parse_lscpu(text).cpu_nodes == (0, 1)
 
 
 def test_lscpu_is_read_as_text_and_as_json() -> None:
