@@ -18,6 +18,7 @@ from validation.facts import (
     fio,
     gpu_burn,
     gpu_fryer,
+    kernel_lines,
     kernel_log,
     kernel_module,
     lsblk,
@@ -167,6 +168,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("kernel-module", "the loaded NVIDIA module", _has(r"^NVRM version:"), kernel_module.parse),
     Kind("nvidia-smi-apps", "processes on the GPUs", smi_rows.is_apps, smi_rows.parse_apps),
     Kind("nvidia-smi-pages", "retired memory pages", smi_rows.is_pages, smi_rows.parse_pages),
+    Kind("kernel-log", "kernel log", kernel_lines.is_kernel_log, kernel_log.parse),
     Kind("nvidia-smi-csv", "GPU table", _is_csv, smi_csv.parse),
     Kind("fi-info", "EFA NICs", _has(r"^\s*provider: \S+|^fi_getinfo: -\d+|^fi_info:$"), fi_info.parse),
     Kind(
@@ -226,15 +228,6 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind("systemctl", "a systemd unit", _has(r"^(?:LoadState|ActiveState)="), systemctl.parse),
     Kind("lspci", "PCI functions", lspci.is_it, lspci.parse_any),
-    Kind(
-        "kernel-log",
-        "kernel log",
-        _has(
-            r"\bNVRM: |\bSXid \(|nvidia-nvswitch|^\[ *\d+\.\d{6}\]|^\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\]|"
-            r"\bkernel: |available PCIe bandwidth, limited by|-- No entries --"
-        ),
-        kernel_log.parse,
-    ),
     Kind(
         "driver-error", "the driver's error", lambda text: driver_fault.first(text, "text") is not None, _driver_error
     ),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profiles.models import Expectation
 from validation.checks.base import Check
-from validation.checks.wording import counted
+from validation.checks.wording import counted, listed
 from validation.checks.xid import sxids, xids
 from validation.facts.gpu import GpuInventory
 from validation.facts.host import KernelEvent, KernelLog
@@ -76,10 +76,8 @@ class KernelXid(KernelCheck):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = self.log(facts)
-        events = [event for event in log.events if event.kind == "xid" and event.code is not None]
-        others = {event.pci_address for event in events if event.code != _CHANNEL_REMOVED}
-        events = [e for e in events if e.code != _CHANNEL_REMOVED or e.pci_address not in others]
-        labels = _labels(facts)
+        events = _causes([event for event in log.events if event.kind == "xid" and event.code is not None])
+        labels = labels_of(facts)
         found = [
             finding
             for group in _grouped(events)
@@ -112,10 +110,12 @@ class KernelXid(KernelCheck):
         times = f", {len(group)} times" if len(group) > 1 else ""
         by = f", from {event.process}" if event.process else ""
         remedy = _REMEDIES.get(decision.fault_class, self.remedy) if decision.fault_class else self.remedy
+        details = listed(dict.fromkeys(one.detail for one in group if one.detail), limit=3)
+        meaning = f"{decision.meaning} ({details})" if details else decision.meaning
         return self.finding(
-            decision.verdict,
+            since(decision.verdict, event),
             labels.get(str(event.pci_address), str(event.pci_address or "host")),
-            f"{word} {event.code}{times}{by}: {decision.meaning} (log line {event.line})",
+            f"{word} {event.code}{times}{by}: {meaning} (log line {event.line}){cured(event)}",
             measured=f"{word} {event.code} {decision.name}".strip(),
             expected=f"no {word} of concern since boot",
             fault_class=decision.fault_class,
@@ -162,13 +162,13 @@ class FallenOffBus(KernelCheck):
         unfinished = self.unfinished(log)
         if unfinished is not None:
             yield unfinished
-        labels = _labels(facts)
+        labels = labels_of(facts)
         for group in _grouped(events):
             event = group[0]
             yield self.finding(
-                Verdict.FAIL,
+                since(Verdict.FAIL, event),
                 labels.get(str(event.pci_address), str(event.pci_address or "host")),
-                f"fell off the bus (log line {event.line}): {event.text}",
+                f"fell off the bus (log line {event.line}): {event.text[:200]}{cured(event)}",
                 measured="off the bus",
                 expected="on the bus since boot",
                 evidence="kernel-log",
@@ -179,13 +179,42 @@ class FallenOffBus(KernelCheck):
 
 def _grouped(events: list[KernelEvent]) -> Iterator[list[KernelEvent]]:
     """Events of one number and device together, in order of their first line."""
-    groups: dict[tuple[int | None, str | None, bool | None, str | None], list[KernelEvent]] = {}
+    groups: dict[tuple[object, ...], list[KernelEvent]] = {}
     for event in events:
-        groups.setdefault((event.code, event.pci_address, event.fatal, event.action), []).append(event)
+        key = (event.code, event.pci_address, event.fatal, event.action, event.cause, event.cured)
+        groups.setdefault(key, []).append(event)
     return iter(groups.values())
 
 
-def _labels(facts: Facts) -> dict[str, str]:
+def _causes(events: list[KernelEvent]) -> list[KernelEvent]:
+    """Without what only follows another line: a removed channel of the same GPU, and an action asked for before.
+
+    A removed channel that names its cause keeps it only where the log has no line of that cause.
+    """
+    seen = {(event.code, event.pci_address) for event in events}
+    others = {event.pci_address for event in events if event.code != _CHANNEL_REMOVED}
+    last = {event.pci_address: event for event in events if event.code == _RECOVERY_ACTION}
+    found = []
+    for event in events:
+        if event.code == _RECOVERY_ACTION and event is not last[event.pci_address]:
+            continue
+        unseen = event.cause is not None and (event.cause, event.pci_address) not in seen
+        if event.code != _CHANNEL_REMOVED or unseen or event.pci_address not in others:
+            found.append(event if unseen else replace(event, cause=None))
+    return found
+
+
+def since(verdict: Verdict, event: KernelEvent) -> Verdict:
+    """The verdict of a fault now: it warns where the log goes on to tell what may have mended it."""
+    return Verdict.WARN if verdict is Verdict.FAIL and event.cured else verdict
+
+
+def cured(event: KernelEvent) -> str:
+    """The end of a message about a fault that something happened after."""
+    return f"; {event.cured}" if event.cured else ""
+
+
+def labels_of(facts: Facts) -> dict[str, str]:
     """GPU labels by PCI address, where the driver still answers. An Xid names the device without its function."""
     if GpuInventory not in facts:
         return {}
@@ -203,6 +232,10 @@ def _xid_decision(event: KernelEvent) -> _Decision:
         verdict = Verdict.FAIL if event.fatal else Verdict.WARN
         word = "Fatal" if event.fatal else "Nonfatal"
         return _Decision(verdict, FaultClass.REBOOT_ONCE if event.fatal else None, f"{row.meaning}; {word}", row.name)
+    cause = xids().get(event.cause or 0)
+    if code == _CHANNEL_REMOVED and cause is not None:
+        meaning = f"channel removed after Xid {event.cause}, which is not in this log: {cause.meaning}"
+        return _Decision(cause.effect, cause.fault_class, meaning, row.name)
     if code == _CHANNEL_REMOVED:  # alone: a process was killed, or Fabric Manager lost the switch
         return _Decision(Verdict.WARN, row.fault_class, row.meaning, row.name)
     return _Decision(row.effect, row.fault_class, row.meaning, row.name)

@@ -3,87 +3,50 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from profiles.errors import ParseError
+from validation.facts import kernel_after, kernel_kinds, kernel_lines
 from validation.facts.host import KernelEvent, KernelLog
-from validation.facts.text import LINE_MAX, lines, pci_address
+from validation.facts.kernel_lines import TOOL, KernelLine
+from validation.facts.text import lines, pci_address
 
-TOOL = "kernel log"
-_DEVICE = r"\((?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\)"
-# "NVRM: Xid (PCI:0000:9b:00): 119, pid=..., name=..., text"; without PCI:, function, pid or text in other drivers.
-_XID = re.compile(rf"NVRM:\s+Xid\s+{_DEVICE}:\s*(?P<code>\d+)(?=[,\s]|$)[,\s]*(?P<text>.*)$")
-# Addresses as some drivers and pastes cut them: "(PCI:0000:00:1e)" is a device, "(PCI:0000:66:00)" too.
-_XID_LIKE = re.compile(r"NVRM:.*\bXid\b")
-_SXID = re.compile(rf"\bSXid\s+{_DEVICE}:\s*(?P<code>\d+)(?=[,\s]|$)[,\s]*(?P<text>.*)$")
+# "NVRM: Xid (PCI:0000:9b:00): 119, pid=..., name=..., text". In the brackets: no PCI: in other drivers, a function, the
+# MIG slice ("GPU-I:05 GPU-CI:02"), or an address that whoever pasted it took out. Text and pid may be absent.
+_XID = re.compile(r"NVRM:\s+Xid\s+\((?P<where>[^()]{1,80})\):\s*(?P<code>\d+)(?=[,\s\]]|$)[,\s]*(?P<text>.*)$")
+_SXID = re.compile(r"\bSXid\s+\((?P<where>[^()]{1,80})\):\s*(?P<code>\d+)(?=[,\s\]]|$)[,\s]*(?P<text>.*)$")
 _NUMBERED = re.compile(r"NVRM:.*\bXid\s*\(|\b(?P<switch>SXid)\s*\(")
-_SXID_DETAIL = re.compile(r"^(?:Severity\s+\d|Data\s*\{)", re.I)
+_XID_LIKE = re.compile(r"NVRM:.*\bXid\b")
+_SXID_DETAIL = re.compile(r"^(?:Severity\s+(?P<severity>\d)|Data\s*\{)", re.I)
 _FATAL = re.compile(r"\b(?P<no>non-?fatal)\b|\bfatal\b", re.I)
 _PROCESS = re.compile(r"pid='?(?P<pid>[^',]+)'?(?:,\s*name='?(?P<name>[^',]+)'?)?")
 _ACTION = re.compile(r"recovery action changed from .* to 0x[0-9a-fA-F]+ \((?P<action>[^)]+)\)")
-_ADDRESS = re.compile(r"\b(?:PCI:)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\b")
-_UNCORRECTED = re.compile(r"uncorrect|severity=.*fatal", re.I)
-# What comes before the message: a clock, or journald's and syslog's date, host and "kernel:".
-_STAMP = re.compile(r"^(?:<\d+>)?(?:\[[^\]]*\]\s*|\S.*?\bkernel:\s*(?:\[[^\]]*\]\s*)?)?")
+_CAUSE = re.compile(r"\bcaused by previous Xid (?P<code>\d+)")
+_UNIT = re.compile(r"^(?P<unit>[A-Z][A-Z0-9_]+)\s+(?:Non-?fatal|Fatal)\b.*?\bLink (?P<link>-?\d+)", re.I)
+_ADDRESS = re.compile(r"\b(?:PCI:)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?![0-9A-Fa-f])")
+_TABLE = re.compile(r"^NVRM:\s+-?\d+\s+\d+\s+\S+\s+0x")
+# Messages of the driver that run over several lines, which dmesg and syslog show as several messages.
+_OPENS = re.compile(r"^NVRM: (?:The NVIDIA GPU |This PCI I/O region |API mismatch: )")
+_NO_PART = re.compile(r"^NVRM: (?:loading|GPU|Xid|The NVIDIA|This PCI|API)\b")
+_PARTS_MAX = 10
 
-_CLOCK = re.compile(r"^(?:<\d+>)?\[(?: *\d+\.\d+|\w{3} \w{3} +\d+ [\d:]{8} \d{4})\]|^\S.*?\bkernel: ")
-
-# The first pattern that matches names the line; the Xid shapes are read before these.
-_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("fallen-off-bus", re.compile(r"\b(?:fallen|fell) off the bus\b|GPU is not responding to commands", re.I)),
-    ("api-mismatch", re.compile(r"NVRM: API mismatch", re.I)),
-    ("gsp-timeout", re.compile(r"NVRM:.*(?:waiting for RPC response from GPU|Rate limiting GSP RPC error)", re.I)),
-    ("pcie-limited", re.compile(r"available PCIe bandwidth, limited by", re.I)),
-    ("aer", re.compile(r"\bAER:.*(?:error|received)|PCIe Bus Error: severity=", re.I)),
-    ("oom", re.compile(r"\bOut of memory: Kill|\boom-kill:|invoked oom-killer", re.I)),
-    (
-        "read-only-fs",
-        re.compile(r"Remounting filesystem read-only|Filesystem has been shut down|force.*read.?only", re.I),
-    ),
-    ("soft-lockup", re.compile(r"soft lockup - CPU|hard LOCKUP on cpu|self-detected stall", re.I)),
-    ("hung-task", re.compile(r"blocked for more than \d+ seconds", re.I)),
-    (
-        "io-error",
-        re.compile(r"\bI/O error, dev |Buffer I/O error|nvme\S*: I/O .*timeout|nvme.*controller is down|EXT4-fs error"),
-    ),
-)
-_DRIVER = re.compile(r"\b(?:NVRM|nvidia(?:-\w+)?|mlx5_core|nvme|efa|ena|nvswitch)\b[^:]*:", re.I)
-_TROUBLE = re.compile(r"\b(?:error|fail(?:ed|ure)?|timed? ?out|fault|assert\w*|unable|fatal|corrupt\w*|panic)\b", re.I)
-# Lines of these drivers that hold a word of trouble and mean none.
-_HARMLESS = re.compile(
-    r"error recovery|module verification failed|error handling enabled|tainting kernel|default_error|"
-    r"GPU Board Serial|RPC buffer|RPC history|RPC event history|Shutdown timeout set to \d+ seconds|"
-    # Drives without a medium, which a virtual machine has for show.
-    r"\bI/O error, dev (?:fd|sr)\d+,|Buffer I/O error on dev(?:ice)? (?:fd|sr)\d+,",
-    re.I,
-)
 # How a log begins: at second 0 of the kernel's clock, or, without clock, with the kernel's name among the first lines.
-_AT_ZERO = re.compile(r"^(?:<\d+>)?\[ *0\.0{3,}\]")
+_AT_ZERO = re.compile(r"^(?:<\d+>)?(?:kern *:\w+ *: )?\[ *0\.0{3,}\]")
 _BOOT = re.compile(r"\bLinux version \d|\bBooting Linux on physical CPU")
 _BOOT_LINES = 10
-_TABLE = re.compile(r"^NVRM:\s+-?\d+\s+\d+\s+\S+\s+0x")
 
 
 def parse(text: str) -> KernelLog:
     """Every event in order of its line. Raises ParseError where there is no line, or none is the kernel's."""
-    events = []
-    count = stamped = 0
-    for number, line in enumerate(lines(text), start=1):
-        message = line.strip()[:LINE_MAX]  # the kernel's own lines have 1024 at most
-        if not message or message.startswith("-- "):  # journalctl's own remarks: "-- No entries --"
-            continue
-        count += 1
-        stamped += bool(_CLOCK.match(message))
-        event = _event(number, message)
-        if event is not None:
-            events.append(event)
-    if not count:
+    said = list(kernel_lines.read(text))
+    events = [event for line in _joined(said) for event in _events(line)]
+    if not said:
         raise ParseError(TOOL, 0, "the log is empty: not a single line, so nothing was looked at")
-    if not stamped and not events:
+    if not events and not any(line.known for line in said):
         first = text.strip().splitlines()[0][:120]
         raise ParseError(TOOL, 1, f"no line has the kernel's clock or means anything: {first!r}")
-    return KernelLog(tuple(events), count)
+    return KernelLog(kernel_after.judged(_heads(events), said), len(said))
 
 
 def parse_whole(text: str) -> KernelLog:
@@ -96,57 +59,100 @@ def parse_whole(text: str) -> KernelLog:
     return replace(parse(text), from_boot=from_boot)
 
 
-def _event(number: int, line: str) -> KernelEvent | None:
-    if "Xid" in line:
-        found = _xid(number, line)
-        if found is not None or _SXID.search(line):
+def _joined(said: Sequence[KernelLine]) -> Iterator[KernelLine]:
+    """The lines, with a message of the driver's that was broken into several put together again."""
+    at = 0
+    while at < len(said):
+        line, parts = said[at], 1
+        while _OPENS.match(line.message) and not line.message.endswith((".", "!")) and parts < _PARTS_MAX:
+            following = said[at + parts].message if at + parts < len(said) else ""
+            if not following.startswith("NVRM: ") or _NO_PART.match(following):
+                break
+            line = replace(line, message=f"{line.message} {following[len('NVRM: ') :]}")
+            parts += 1
+        yield line
+        at += parts
+
+
+def _events(line: KernelLine) -> list[KernelEvent]:
+    event = _event(line)
+    return [event] * line.times if event else []
+
+
+def _event(line: KernelLine) -> KernelEvent | None:
+    message = line.message
+    if "Xid" in message:
+        found = _numbered(line)
+        if found is not None:
             return found
-        shape = _NUMBERED.search(line)
+        shape = _NUMBERED.search(message) if line.kernel else None
         if shape:  # the form of an error with a number, and none that can be read: it must not get lost
-            kind = "sxid" if shape["switch"] else "xid"
-            return KernelEvent(kind, number, line, pci_address=_address(line))
-    message = _STAMP.sub("", line, count=1) or line
+            unread = "sxid" if shape["switch"] else "xid"
+            return KernelEvent(unread, line.number, message, pci_address=_address(message))
     if _TABLE.match(message):
         return None
-    for kind, pattern in _KINDS:
-        if pattern.search(message):
-            return None if _HARMLESS.search(message) else _named(kind, number, line, message)
-    if _XID_LIKE.search(message) or (_DRIVER.match(message) and _TROUBLE.search(message)):
-        if _HARMLESS.search(message):
-            return None
-        return KernelEvent("driver-unknown", number, line, pci_address=_address(message))
-    return None
+    kind = kernel_kinds.kind_of(message)
+    if not line.kernel and not (kind == "module-rejected" and kernel_kinds.is_grave(kind, message)):
+        return None  # a program's own words: a search for a fault is none
+    if kind is None and _XID_LIKE.search(message):
+        kind = "driver-unknown"
+    if kind is None:
+        return None
+    grave = kernel_kinds.is_grave(kind, message)
+    device = kernel_kinds.device_of(message)
+    return KernelEvent(kind, line.number, message, pci_address=_address(message), fatal=grave, device=device)
 
 
-def _xid(number: int, line: str) -> KernelEvent | None:
-    """An Xid or SXid line; None for a line that only mentions one, and for the detail lines below an SXid."""
-    sxid = _SXID.search(line)
-    match = sxid or _XID.search(line)
+def _numbered(line: KernelLine) -> KernelEvent | None:
+    """An Xid or SXid line, the detail lines below an SXid too; None for a line that only mentions one."""
+    sxid = _SXID.search(line.message)
+    match = sxid or _XID.search(line.message)
     if match is None:
         return None
     rest = match["text"]
-    if sxid and _SXID_DETAIL.match(rest):
-        return None
-    word = _FATAL.search(rest)
-    process = _PROCESS.search(rest)
-    action = _ACTION.search(rest)
+    word, process, action = _FATAL.search(rest), _PROCESS.search(rest), _ACTION.search(rest)
+    cause, unit = _CAUSE.search(rest), _UNIT.match(rest)
     name = (process["name"] or process["pid"]).strip() if process else ""
     return KernelEvent(
         kind="sxid" if sxid else "xid",
-        line=number,
-        text=line,
+        line=line.number,
+        text=line.message,
         code=int(match["code"]),
-        pci_address=pci_address(match["pci"]),
-        fatal=(word["no"] is None) if word else None,
+        pci_address=_address(match["where"]),
+        fatal=(word["no"] is None) if word else _severity(rest) if sxid else None,
         action=action["action"] if action else None,
         process=name if name and name != "<unknown>" else None,
+        cause=int(cause["code"]) if cause else None,
+        detail=f"{unit['unit']} link {unit['link']}" if unit else None,
     )
 
 
-def _named(kind: str, number: int, line: str, message: str) -> KernelEvent:
-    extra: dict[str, Callable[[str], bool | None]] = {"aer": lambda words: bool(_UNCORRECTED.search(words))}
-    decide = extra.get(kind)
-    return KernelEvent(kind, number, line, pci_address=_address(message), fatal=decide(message) if decide else None)
+def _severity(rest: str) -> bool | None:
+    """What the detail line of an SXid says of its gravity: 0 is not fatal, 1 is."""
+    match = _SXID_DETAIL.match(rest)
+    return match["severity"] != "0" if match and match["severity"] else None
+
+
+def _heads(events: Iterable[KernelEvent]) -> list[KernelEvent]:
+    """The events without the detail lines of an SXid, unless the line that they belong to is not there.
+
+    A log that is cut, or whose printing was limited, has details alone: those stand for the error then.
+    """
+    found = list(events)
+    details = [event.kind == "sxid" and _is_detail(event) for event in found]
+    heads = {(event.code, event.pci_address) for event, detail in zip(found, details, strict=True) if not detail}
+    kept = []
+    for event, detail in zip(found, details, strict=True):
+        error = (event.code, event.pci_address)
+        if detail and error in heads:
+            continue
+        kept.append(event)
+    return kept
+
+
+def _is_detail(event: KernelEvent) -> bool:
+    match = _SXID.search(event.text)
+    return match is not None and _SXID_DETAIL.match(match["text"]) is not None
 
 
 def _address(message: str) -> str | None:

@@ -36,6 +36,7 @@ def off_bus(address: str | None) -> KernelEvent:
     return KernelEvent("fallen-off-bus", 5, "NVRM: GPU has fallen off the bus.", None, address)
 
 
+REBOOTED = "the host has been started again since"
 NOTHING = "in 900 lines of the kernel log"
 WRAPPED = ["UNKNOWN host: could not look: the kernel log no longer begins at boot, so what was said first is lost"]
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
@@ -110,6 +111,82 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         "p5.48xlarge",
         log(xid(145)),
         ["FAIL GPU3: Xid 145: NVLink5 RLW units (log line 40)"],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(*(xid(145, fatal=False, detail=f"RLW link {link}") for link in (3, 3, 9))),
+        ["WARN GPU3: Xid 145, 3 times: NVLink5 RLW units; Nonfatal (RLW link 3, RLW link 9) (log line 40)"],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(45, cause=149), xid(45, 41, cause=149)),
+        [
+            (
+                "FAIL GPU3: Xid 45, 2 times: channel removed after Xid 149, which is not in this log: NVLink5 NETIR "
+                "(log line 40)"
+            )
+        ],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(149, fatal=False), xid(45, 41, cause=149)),
+        ["WARN GPU3: Xid 149: NVLink5 NETIR; Nonfatal (log line 40)"],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(45, cause=13)),
+        [
+            (
+                "WARN GPU3: Xid 45: channel removed after Xid 13, which is not in this log: graphics engine exception, "
+                "normally caused by a program (log line 40)"
+            )
+        ],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(154, action="GPU Reset Required"), xid(154, 44, action="Node Reboot Required")),
+        ["FAIL GPU3: Xid 154: the driver asks for: Node Reboot Required (log line 44)"],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(154, action="GPU Reset Required"), xid(154, 44, action="None")),
+        [f"PASS host: no Xid of concern {NOTHING}"],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(79, cured=REBOOTED), xid(13, 41, cured=REBOOTED)),
+        [
+            f"WARN GPU3: Xid 79: GPU no longer answers on PCIe (log line 40); {REBOOTED}",
+            "WARN GPU3: Xid 13: graphics engine exception, normally caused by a program (log line 41); " + REBOOTED,
+        ],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(79, cured=REBOOTED), xid(79, 41)),
+        [
+            f"WARN GPU3: Xid 79: GPU no longer answers on PCIe (log line 40); {REBOOTED}",
+            "FAIL GPU3: Xid 79: GPU no longer answers on PCIe (log line 41)",
+        ],
+    ),
+    (
+        KernelSxid,
+        "p5.48xlarge",
+        log(KernelEvent("sxid", 12, "x", 11001, "0000:cb:00.0", fatal=True, cured=REBOOTED)),
+        [f"WARN 0000:cb:00.0: SXid 11001: ingress invalid command; Fatal (log line 12); {REBOOTED}"],
+    ),
+    (
+        FallenOffBus,
+        "p5.48xlarge",
+        log(KernelEvent("fallen-off-bus", 5, "off", None, GPU3, cured=REBOOTED)),
+        [f"WARN GPU3: fell off the bus (log line 5): off; {REBOOTED}"],
     ),
     (
         KernelXid,

@@ -25,6 +25,8 @@ SHAPES = (
     "Feb 23 16:24:18 host kernel: NVRM: Xid (PCI:0000:b3:00): 79, pid=1",
     "2025-02-23T16:24:18.123456+00:00 host kernel: [  312.3] NVRM: Xid (PCI:0000:b3:00): 79, pid=1",
     "<3>[  312.332145] NVRM: Xid (PCI:00000000:b3:00): 79",
+    "NVRM: Xid (PCI:0000:b3:00 GPU-I:05): 79, pid=7, name=a",
+    "NVRM: Xid (PCI:0000:b3:00 GPU-I:01 GPU-CI:02): 79, pid=7, name=a",
 )
 
 
@@ -32,6 +34,30 @@ SHAPES = (
 def test_an_xid_is_read_in_every_shape(line: str) -> None:
     found = event(line)
     assert (found.kind, found.code, found.pci_address) == ("xid", 79, "0000:b3:00.0")
+
+
+@pytest.mark.parametrize("where", ["PCI:...", "0x0100", "PCI:0001:00"])
+def test_an_xid_whose_device_cannot_be_read_keeps_its_number(where: str) -> None:
+    found = event(f"NVRM: Xid ({where}): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 11 (0x1 0x2)")
+    assert (found.kind, found.code, found.pci_address, found.fatal) == ("xid", 145, None, False)
+
+
+@pytest.mark.parametrize("code", [*range(1, 177), 999])
+def test_every_number_is_read(code: int) -> None:
+    assert event(f"NVRM: Xid (PCI:0000:66:00): {code}, pid=1, name=a, text").code == code
+    assert event(f"NVRM: Xid (PCI:0000:66:00): {code}").code == code
+
+
+def test_unit_and_link_of_an_nvlink_error_are_read_and_its_registers_are_none() -> None:
+    far = event("NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x8 0x1 0x0 0x0 0x4)")
+    none = event("NVRM: Xid (PCI:0018:01:00): 149, NETIR  Fatal   XC0 i0 Link -1 (0x000fe406 0x0 0x0 0x0 0x0 0x0)")
+    assert (far.detail, none.detail) == ("RLW_RXPIPE link 13", "NETIR link -1")
+    assert event("NVRM: Xid (PCI:0018:01:00): 74, pid=1, name=a, NVLink: fatal error").detail is None
+
+
+def test_a_removed_channel_names_the_xid_that_it_follows() -> None:
+    found = event("NVRM: Xid (PCI:0000:66:00): 45, pid=9, name=python3, Ch 00000001 caused by previous Xid 149")
+    assert (found.code, found.cause, found.process) == (45, 149, "python3")
 
 
 @pytest.mark.parametrize(
@@ -81,6 +107,48 @@ def test_an_sxid_is_not_an_xid_and_its_details_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("detail", "fatal"),
+    [
+        ("Data {0x000001c0, 0x00bd5c8a}", None),
+        ("Severity 0 Engine instance 44 Sub-engine instance 00", False),
+        ("Severity 1 Engine instance 44 Sub-engine instance 00", True),
+    ],
+)
+def test_details_of_an_sxid_stand_for_it_where_its_own_line_is_lost(detail: str, fatal: bool | None) -> None:
+    line = f"nvidia-nvswitch1: SXid (PCI:0000:84:00.0): 12028, {detail}"
+    found = event(line)
+    assert (found.kind, found.code, found.fatal) == ("sxid", 12028, fatal)
+    other = "nvidia-nvswitch2: SXid (PCI:0000:85:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error"
+    assert len(kernel_log.parse(f"{other}\n{line}\n").events) == 2
+
+
+BROKEN_UP = [
+    "NVRM: The NVIDIA GPU 0000:5d:00.0",
+    "NVRM: (PCI ID: 10de:2330) installed in this system has",
+    "NVRM: fallen off the bus and is not responding to commands.",
+    "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15",
+]
+
+
+@pytest.mark.parametrize("first", ["[14387.209961] ", "Mar 04 09:15:02 n kernel: ", "[Tue Mar  4 09:15:02 2025] ", ""])
+@pytest.mark.parametrize("indented", [True, False])
+def test_a_message_of_several_lines_is_one_and_names_its_gpu(first: str, indented: bool) -> None:
+    rest = " " * len(first) if indented else first
+    text = "\n".join([first + BROKEN_UP[0], *(rest + part for part in BROKEN_UP[1:])])
+    found = event(text)
+    assert (found.kind, found.pci_address, found.line) == ("fallen-off-bus", "0000:5d:00.0", 1)
+
+
+def test_parts_of_a_message_end_at_the_next_message_and_at_its_end() -> None:
+    opens = "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\n"
+    text = opens + "NVRM: BAR{} is 0M @ 0x0 (PCI:0002:2{}:00.0)\n"
+    found = kernel_log.parse(text.format(1, 1) + text.format(2, 2)).events
+    assert [one.pci_address for one in found] == ["0002:21:00.0", "0002:22:00.0"]
+    endless = "NVRM: The NVIDIA GPU 0000:5d:00.0\n" + "NVRM: and so on\n" * 30
+    assert len(kernel_log.parse(endless + "NVRM: GPU 0000:5d:00.0: RmInitAdapter failed!\n").events) == 1
+
+
+@pytest.mark.parametrize(
     ("line", "kind", "address"),
     [
         ("NVRM: The NVIDIA GPU 0000:0b:00.0 fell off the bus and is not responding", "fallen-off-bus", "0000:0b:00.0"),
@@ -94,6 +162,7 @@ def test_an_sxid_is_not_an_xid_and_its_details_are_not_counted() -> None:
         ),
         ("pcieport 0000:00:01.0: AER: Corrected error received: 0000:01:00.0", "aer", "0000:00:01.0"),
         ("Out of memory: Killed process 1234 (python3)", "oom", None),
+        ("mlx5_core 0000:9c:00.1: mlx5_health_try_recover:338: recovery flow aborted", "nic-down", "0000:9c:00.1"),
         ("EXT4-fs (nvme0n1p1): Remounting filesystem read-only", "read-only-fs", None),
         ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s!", "soft-lockup", None),
         ("INFO: task python3:99 blocked for more than 120 seconds.", "hung-task", None),
