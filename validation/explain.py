@@ -24,13 +24,14 @@ from validation.checks.tools import TOOL_CHECKS
 from validation.facts import driver_fault, inventory_view, nvml
 from validation.facts.gpu import DriverFault, GpuInventory
 from validation.facts.missing import ABSENT, Missing
-from validation.facts.smi_list import GpuList, SmiTable
+from validation.facts.smi_list import GpuList
+from validation.facts.smi_table import SmiTable
 from validation.facts.store import FactGapError, Facts
 from validation.judge import advisory
 from validation.recognise import Kind, by_name, names, recognise
 from validation.verdict import Finding, Verdict
 
-_NOT_IN_TABLE = ("ecc.uncorrected", "gpu.name", "gpu.throttle")
+_NOT_IN_TABLE = ("gpu.throttle", "memory.row_remap", "gpu.recovery_action")
 SCHEMA = "kiln/explain/v1"
 READ = "text.read"  # the finding's check where the text itself is the trouble
 _FIELDS = "say which fields were asked for, in their order: --fields index,name,..."
@@ -74,11 +75,19 @@ class Explanation:
             "schema": SCHEMA,
             "kind": self.kind,
             "title": self.title,
-            "facts": {type(fact).__name__: to_json(fact) for fact in self.facts},
+            "facts": self._facts(),
             "findings": [finding.to_dict() for finding in self.findings],
             "not_judged": [{"check": item.check, "needs": item.needs} for item in self.not_judged],
             "verdict": self.verdict.value,
         }
+
+    def _facts(self) -> dict[str, Any]:
+        """By name; the inventory that a fact holds beside something else is said once."""
+        facts = {type(fact).__name__: to_json(fact) for fact in self.facts}
+        for name, fact in facts.items():
+            if GpuInventory.__name__ in facts and name != GpuInventory.__name__:
+                fact.pop("inventory", None)
+        return facts
 
 
 def explain(text: str, *, kind: str | None = None, profile: str | InstanceProfile | None = None) -> Explanation:
@@ -163,7 +172,7 @@ def _fault(text: str, kind: Kind) -> DriverFault | None:
 
 def _unfolded(fact: object) -> list[object]:
     """A fact that holds an inventory beside something else gives both."""
-    return [fact.inventory, fact] if isinstance(fact, GpuList) else [fact]
+    return [fact.inventory, fact] if isinstance(fact, (GpuList, SmiTable)) else [fact]
 
 
 def _trouble(verdict: Verdict, message: str, remedy: str) -> Finding:
@@ -189,7 +198,7 @@ def _judge(facts: tuple[object, ...], expected: Expectation) -> tuple[tuple[Find
             open_checks += [] if whole or made else [NotJudged(check.id, _BUNDLE)]
     if SmiTable in store:
         open_checks += [
-            NotJudged(name, "nvidia-smi -q -x: the table's cells shift and are cut") for name in _NOT_IN_TABLE
+            NotJudged(name, "nvidia-smi -q -x: the table does not show it") for name in _NOT_IN_TABLE
         ]
     return tuple(findings), tuple(open_checks)
 

@@ -37,6 +37,7 @@ from validation.facts import (
     smi_csv,
     smi_list,
     smi_rows,
+    smi_table,
     smi_text,
     smi_xml,
     stress_ng,
@@ -128,11 +129,11 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "nvidia-smi-q",
         "GPU inventory as text",
-        _has(r"^=+NVSMI LOG=+|^GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s*$"),
+        _has(r"^=+NVSMI LOG=+|^GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s*$"),
         smi_text.parse,
     ),
     Kind("vgpu-license", "vGPU licence", _has(r"^\s*(?:vGPU Software|GRID) Licensed Product\s*$"), vgpu.parse),
-    Kind("nvidia-smi", "nvidia-smi's table", _has(r"^\| NVIDIA-SMI \S+"), smi_list.parse_table),
+    Kind("nvidia-smi", "nvidia-smi's table", smi_table.is_table, smi_table.parse_table),
     Kind("nvidia-smi-version", "nvidia-smi's versions", _has(r"^NVIDIA-SMI version\s+:"), smi_list.parse_version),
     Kind(
         "topo-p2p",
@@ -162,7 +163,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "nvidia-smi-l",
         "GPU list",
-        _has(r"^GPU \d+: .+ \(UUID: GPU-"),
+        _has(r"^GPU \d+: .+ \(UUID: GPU-|^ *MIG \S+ +Device +\d+: \(UUID: MIG-"),
         lambda text: smi_list.parse_list(text),
     ),
     Kind("kernel-module", "the loaded NVIDIA module", _has(r"^NVRM version:"), kernel_module.parse),

@@ -24,6 +24,7 @@ from validation.facts import (
     nvlink_errors,
     smi_csv,
     smi_list,
+    smi_table,
     smi_text,
     smi_xml,
     topo,
@@ -143,10 +144,14 @@ def test_the_list_and_the_table_name_every_gpu(instance_type: str, make_host: Ma
     host = make_host(instance_type)
     listed = smi_list.parse_list(smi(host, "-L"))
     assert [(gpu.name, gpu.uuid) for gpu in listed.inventory.gpus] == [(gpu.name, gpu.uuid) for gpu in host.state.gpus]
-    table = smi_list.parse_table(smi(host))
-    assert (table.version.driver, table.version.cuda_driver) == (host.state.driver, host.state.cuda_driver)
-    assert table.gpus == tuple(range(len(host.state.gpus)))
-    assert table.errors == ()
+    table = smi_table.parse_table(smi(host))
+    shown, inventory = table.inventory, smi_xml.parse(smi(host, "-q", "-x"))
+    assert (shown.driver_version, shown.cuda_driver_version) == (host.state.driver, host.state.cuda_driver)
+    assert (table.errors, shown.omitted, shown.lost) == ((), (), ())
+    for gpu, whole in zip(shown.gpus, inventory.gpus, strict=True):
+        assert (gpu.index, gpu.pci_address, gpu.persistence) == (whole.index, whole.pci_address, whole.persistence)
+        assert (gpu.memory_total_mib, gpu.temperature_c) == (whole.memory_total_mib, whole.temperature_c)
+        assert (gpu.ecc.volatile_uncorrected, gpu.mig_enabled) == (whole.ecc.volatile_uncorrected, whole.mig_enabled)
 
 
 @pytest.mark.parametrize("instance_type", types())
@@ -156,7 +161,7 @@ def test_every_csv_column_is_read_as_the_xml_is(instance_type: str, make_host: M
     assert len(columns) > 100
     inventory = smi_csv.parse(smi(host, f"--query-gpu={','.join(columns)}", "--format=csv"))
     repairs = {f"remapped_rows.{name}" for name in ("correctable", "uncorrectable", "pending", "failure")}
-    elsewhere = {"architecture", "gsp_firmware", "virtualization", "processes", "slowdown_c", "pcie.replays"}
+    elsewhere = {"brand", "architecture", "gsp_firmware", "virtualization", "processes", "slowdown_c", "pcie.replays"}
     for real, ours in zip(inventory.gpus, rendered(host), strict=True):
         assert_same(real, ours, unprinted=NEWER | elsewhere | repairs | {"ecc.sram_threshold_exceeded"})
 
@@ -264,9 +269,10 @@ def test_a_partitioned_gpu_is_one_gpu_with_its_instances(instance_type: str, mak
     listed = smi_list.parse_list(smi(host, "-L"))
     assert len(listed.inventory.gpus) == gpus
     assert [part.uuid for part in listed.mig_devices] == host.state.gpus[3].instances
-    table = smi_list.parse_table(smi(host))
-    assert table.gpus == tuple(range(gpus))
-    assert table.errors == ()
+    table = smi_table.parse_table(smi(host))
+    assert [gpu.mig_enabled for gpu in table.inventory.gpus] == [index == 3 for index in range(gpus)]
+    assert {one.gpu for one in table.mig_slices} == {3}
+    assert (table.errors, table.inventory.omitted) == ((), ())
     assert (
         topo.parse(smi(host, "topo", "-m")).links
         == topo.parse(render(host.state).answers["nvidia-smi/topo-m"].stdout).links
@@ -305,7 +311,7 @@ def test_a_lost_gpu_is_named_by_every_output_that_needs_it(
         listed = smi_list.parse_list(text).inventory
         assert (len(listed.gpus), listed.lost) == (7, (VICTIM,))
         return
-    for parse in (smi_xml.parse, smi_text.parse, nvlink.parse, smi_list.parse_table):
+    for parse in (smi_xml.parse, smi_text.parse, nvlink.parse, smi_table.parse_table):
         with pytest.raises(ParseError):
             parse(text)
 

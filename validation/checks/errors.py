@@ -72,8 +72,9 @@ class EccUncorrected(PerGpuCheck):
         wanted = expected.profile.gpu.ecc if expected.profile else None
         if wanted is not None and wanted.value is False and not_there(value):
             return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "this board has no ECC")
-        if expected.profile is None and sold_without_ecc(gpu) and not_there(value):
-            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, f"a {gpu.name} counts no ECC errors")
+        board = "" if expected.profile else sold_without_ecc(gpu)
+        if board and not_there(value):
+            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, f"{board}: a board that counts no ECC errors")
         if gpu.ecc.enabled is False:
             message = "ECC is off, so errors are not counted"
             remedy = "Turn ECC on (nvidia-smi -e 1), reboot, and validate again."

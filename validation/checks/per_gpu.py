@@ -13,13 +13,15 @@ from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.store import Facts
 from validation.verdict import Finding, Verdict
 
-# Boards for desks, by the words of their names. NVIDIA's RTX PRO Server Edition is one for servers, with ECC on.
-_DESK = re.compile(r"\b(?:GeForce|TITAN|Quadro|RTX)\b(?!.*Server)", re.IGNORECASE)
+# Boards for desks, by the words of their names, and virtual GPUs (GRID T4-4C, NVIDIA L40S-8Q), whose ECC is the host's.
+# NVIDIA's RTX PRO Server Edition is a board for servers, with ECC on.
+_DESK = re.compile(r"\b(?:GeForce|TITAN|Quadro|RTX)\b(?!.*Server)|\bGRID\b|-\d+(?:-\d+)?[ABCQ]\b", re.IGNORECASE)
 
 
-def sold_without_ecc(gpu: Gpu) -> bool:
-    """Whether the board has no ECC, or comes with it off: GeForce, TITAN, Quadro, RTX. Only where no profile tells."""
-    return isinstance(gpu.name, str) and _DESK.search(gpu.name) is not None
+def sold_without_ecc(gpu: Gpu) -> str:
+    """The name of a board that has no ECC, or comes with it off; empty for any other. Only where no profile tells."""
+    said = [word for word in (gpu.name, gpu.brand) if isinstance(word, str)]
+    return said[0] if said and _DESK.search(" ".join(said)) else ""
 
 
 def _told_of_the_host(findings: list[Finding], gpus: int) -> list[Finding]:

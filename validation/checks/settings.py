@@ -97,8 +97,10 @@ class EccMode(PerGpuCheck):
         mode = gpu.ecc.enabled
         if board is not None and board.value is False:
             return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "this board has no ECC")
-        if expected.profile is None and sold_without_ecc(gpu) and (mode is False or not_there(mode)):
-            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, f"a {gpu.name} has no ECC, or comes with it off")
+        desk = "" if expected.profile else sold_without_ecc(gpu)
+        if desk and (mode is False or not_there(mode)):
+            message = f"{desk}: a board without ECC, or one sold with it off"
+            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, message)
         if isinstance(mode, Missing):
             return self.missing(gpu.label, "ECC mode", mode, expected="on")
         source = expected.source_of(board.source) if board else ""

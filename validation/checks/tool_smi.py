@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 
 from profiles.models import Expectation
 from validation.checks.base import Check
@@ -12,14 +13,17 @@ from validation.checks.wording import counted, listed
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.host import P2pMatrix
 from validation.facts.missing import Missing
-from validation.facts.smi_list import SmiTable, SmiVersion
+from validation.facts.smi_list import SmiVersion
 from validation.facts.smi_rows import RetiredPageList
+from validation.facts.smi_table import SmiTable
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 # Boards that are soldered beside others to a baseboard with NVLink, with every link wired. V100 and the boards made for
 # export are not here: how many of their links are wired differs by machine.
 _FULLY_WIRED = ("A100-SXM4-40GB", "A100-SXM4-80GB", "H100 80GB HBM3", "H200", "B200")
+# Cells of the table whose ERR! passes by itself (azhpc-diagnostics issue 77, V100).
+_PASSING = {"power", "limit"}
 
 
 class NvlinkAlone(Check):
@@ -94,12 +98,15 @@ class PeersAlone(Check):
 
 
 class SmiTableRead(Check):
-    """The table shows a driver that answers; no cell of it prints an error. No other cell is judged."""
+    """No cell of the table prints an error. What the cells hold is judged by the checks of what they show."""
 
     id = "tool.smi_table"
-    title = "nvidia-smi's table"
-    why = "With MIG on the ECC cell holds another word, and names are cut: a scraped table gives wrong values."
-    source = "captures of drivers 590 (MIG) and 610 (KMD Version in the banner)"
+    title = "Errors in nvidia-smi's table"
+    why = "A GPU that needs a reset stays in the table, with ERR! for its fan or power and good values beside it."
+    source = (
+        "captures of drivers 325 to 610; nvidia_gpu_exporter issue 393 (ERR! for the fan: the driver asks for a "
+        "reset); azhpc-diagnostics issue 77 (ERR! for the power of a V100 passes by itself)"
+    )
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
     requires = (SmiTable,)
@@ -107,12 +114,17 @@ class SmiTableRead(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         table = facts.need(SmiTable)
-        for row in table.errors:
-            yield self.finding(Verdict.FAIL, "host", f"a row prints an error: {row}")
-        if not table.gpus:
-            yield self.finding(Verdict.UNKNOWN, "host", "the table has no row of a GPU")
-        elif not table.errors:
-            message = f"driver {table.version.driver} answers for {counted(len(table.gpus), 'GPU')}"
+        for index, cells in table.errors:
+            message = f"the table prints ERR! for {listed(cells)}"
+            say = partial(self.finding, subject=f"GPU{index}", message=message, measured="ERR!")
+            if set(cells) <= _PASSING:
+                yield say(
+                    Verdict.UNKNOWN, remedy="Run nvidia-smi again: on some boards the power reads ERR! now and then."
+                )
+            else:
+                yield say(Verdict.FAIL)
+        if not table.errors:
+            message = f"no cell of {counted(len(table.inventory.gpus), 'GPU')} prints an error"
             yield self.finding(Verdict.PASS, "host", message)
 
 

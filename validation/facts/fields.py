@@ -189,6 +189,7 @@ def gpu(raw: RawGpu) -> Gpu:
         uuid=raw.word("uuid"),
         serial=raw.word("serial"),
         pci_address=pci_value(raw.one("pci_address"), raw.tool, f"{raw.where} bus id"),
+        brand=raw.word("brand"),
         architecture=raw.word("architecture"),
         memory_total_mib=raw.number("memory_total_mib", "MiB"),
         memory_used_mib=raw.number("memory_used_mib", "MiB"),

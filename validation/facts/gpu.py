@@ -101,6 +101,7 @@ class Gpu:
     uuid: str | Missing = ABSENT
     serial: str | Missing = ABSENT
     pci_address: str | Missing = ABSENT
+    brand: str | Missing = ABSENT  # the product line as the driver names it: GeForce, Quadro, Tesla, NVIDIA
     architecture: str | Missing = ABSENT
     memory_total_mib: float | Missing = ABSENT
     memory_used_mib: float | Missing = ABSENT

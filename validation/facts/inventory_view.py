@@ -12,7 +12,7 @@ from validation.verdict import Verdict
 
 T = TypeVar("T")
 _FULL = ("nvml", "nvidia-smi-q-x", "nvidia-smi-q")
-_LISTS_ALL = (*_FULL, "nvidia-smi-csv", "nvidia-smi-l")
+_LISTS_ALL = (*_FULL, "nvidia-smi-csv", "nvidia-smi-l", "nvidia-smi")
 _FRAME = {"index", "gpus", "source", "omitted", "lost", "silent", "warned"}
 _NAMES = {"name", "uuid", "serial", "pci_address"}
 _Reads = Callable[[Gpu], tuple[object, ...]]
@@ -73,6 +73,9 @@ _SPECIAL: Mapping[str, Callable[[GpuInventory], bool]] = {
     "gpu.count": lambda inventory: inventory.source in _LISTS_ALL and not inventory.omitted,
     "gpu.lost": lambda inventory: bool(inventory.lost) or any(_answers(gpu) for gpu in inventory.gpus),
     "gpu.readable": lambda inventory: any(_faulty(gpu) for gpu in inventory.gpus),
+    "gpu.inforom": lambda inventory: (
+        bool(inventory.warned) or any(gpu.repairs.inforom_corrupt != ABSENT for gpu in inventory.gpus)
+    ),
     "gpu.uuid": lambda inventory: inventory.source in (*_FULL, "nvidia-smi-csv") and _has_uuids(inventory),
     "driver.loaded": _versions,
     "driver.version": _versions,

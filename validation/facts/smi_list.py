@@ -1,4 +1,4 @@
-"""The short outputs of nvidia-smi: ``-L``, ``--version`` and the table. The table is read for its banner only."""
+"""The short outputs of nvidia-smi: ``-L`` and ``--version``."""
 
 from __future__ import annotations
 
@@ -13,15 +13,9 @@ from validation.facts.text import short_lines, word
 
 LIST_TOOL = "nvidia-smi -L"
 VERSION_TOOL = "nvidia-smi --version"
-TABLE_TOOL = "nvidia-smi"
 _GPU = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+?)\)$")
 _MIG = re.compile(r"^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-\S+)\)$")
 _VERSION = re.compile(r"^([A-Za-z][\w -]*?)\s+:\s+(.*\S)\s*$")
-_BANNER = re.compile(r"\| NVIDIA-SMI (\S+)\s+(?:Driver|KMD) Version:\s*(\S+)\s+CUDA (?:UMD )?Version:\s*(\S+)\s+\|")
-_ROW = re.compile(
-    r"^\|\s+(?P<index>\d+)\s+(?P<name>\S.*?)\s+(?:On|Off|N/A|ERR!)\s+\|\s+(?P<address>[0-9A-Fa-f]{8}:\S+)\s"
-)
-_LOST_ROW = re.compile(r"^\|.*\b(?:GPU is lost|ERR!)", re.I)
 
 
 @dataclass(frozen=True)
@@ -52,15 +46,6 @@ class SmiVersion:
     nvml: str | Missing = ABSENT
 
 
-@dataclass(frozen=True)
-class SmiTable:
-    """nvidia-smi's table: the banner's versions, the GPUs it has a row for, and rows with an error for a value."""
-
-    version: SmiVersion
-    gpus: tuple[int, ...]
-    errors: tuple[str, ...]
-
-
 def parse_list(text: str) -> GpuList:
     """GPUs and MIG slices. "No devices were found" is one line and no GPU: a ParseError that says so."""
     gpus: list[Gpu] = []
@@ -71,7 +56,9 @@ def parse_list(text: str) -> GpuList:
         if one:
             mig: bool | Missing = ABSENT
             gpus.append(Gpu(index=int(one[1]), name=word(one[2]), uuid=word(one[3]), mig_enabled=mig))
-        elif part and gpus:
+        elif part and not gpus:
+            raise ParseError(LIST_TOOL, number, "a MIG device before any GPU: the text's beginning is missing")
+        elif part:
             slices.append(MigDevice(gpus[-1].index, int(part[2]), part[1], part[3]))
         elif line.strip() and not line.strip().startswith("$") and not driver_fault.find(line, LIST_TOOL):
             raise ParseError(LIST_TOOL, number, f"{line.strip()[:80]!r} is neither a GPU nor a MIG device")
@@ -98,19 +85,3 @@ def parse_version(text: str) -> SmiVersion:
     cuda = found.get("cuda umd version", ABSENT)
     cuda = found.get("cuda version", ABSENT) if isinstance(cuda, Missing) else cuda
     return SmiVersion(smi=smi, driver=driver, cuda_driver=cuda, nvml=found.get("nvml version", ABSENT))
-
-
-def parse_table(text: str) -> SmiTable:
-    """The table. Its cells are not read: names are cut, and MIG moves the ECC cell by one column."""
-    match = _BANNER.search("\n".join(short_lines(text, TABLE_TOOL)))
-    if match is None:
-        raise ParseError(TABLE_TOOL, 0, "no banner with the driver's version")
-    version = SmiVersion(smi=match[1], driver=match[2], cuda_driver=word(match[3]))
-    rows = [line for line in short_lines(text, TABLE_TOOL) if line.startswith("|")]
-    if not any(line.startswith("+--") for line in short_lines(text, TABLE_TOOL)[-12:]):
-        raise ParseError(TABLE_TOOL, 0, "the table has no closing rule: the text is cut short")
-    return SmiTable(
-        version=version,
-        gpus=tuple(int(found["index"]) for line in rows if (found := _ROW.match(line))),
-        errors=tuple(line.strip("| ") for line in rows if _LOST_ROW.match(line)),
-    )

@@ -24,6 +24,7 @@ _PATHS = {
     "uuid": ("gpu uuid",),
     "serial": ("serial number",),
     "pci_address": ("pci/bus id",),
+    "brand": ("product brand",),
     "architecture": ("product architecture",),
     "memory_total_mib": ("fb memory usage/total",),
     "memory_used_mib": ("fb memory usage/used",),

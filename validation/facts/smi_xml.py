@@ -23,6 +23,7 @@ _PATHS = {
     "uuid": ("uuid",),
     "serial": ("serial",),
     "pci_address": ("pci/pci_bus_id",),
+    "brand": ("product_brand",),
     "architecture": ("product_architecture",),
     "memory_total_mib": ("fb_memory_usage/total",),
     "memory_used_mib": ("fb_memory_usage/used",),

@@ -150,13 +150,31 @@ def test_a_matrix_that_nvidia_smi_gave_up_on_is_no_verdict_on_a_gpu(text: str) -
     assert "nvidia-smi -q" in found.remedy
 
 
-def test_the_cells_of_the_table_are_listed_as_not_judged() -> None:
-    rule = "+-------------------+\n"
-    row = "|   0  NVIDIA H100 80GB HBM3    On  |   00000000:00:09.0 Off |      On |\n"
-    text = f"{rule}| NVIDIA-SMI 590.1   Driver Version: 590.1   CUDA Version: 13.1  |\n{rule}{row}{rule}"
-    explanation = explain(text)
-    assert explanation.verdict is Verdict.PASS
-    assert "ecc.uncorrected" in {item.check for item in explanation.not_judged}
+TABLE = """\
++-------------------------------------------------------------------------------+
+| NVIDIA-SMI 590.1          Driver Version: 590.1          CUDA Version: 13.1   |
++-----------------------------------+------------------------+------------------+
+|   0  NVIDIA H100 80GB HBM3    On  |   00000000:00:09.0 Off |        {ecc:>8}  |
+| N/A   32C    P0       70W /  700W |       1MiB /  81559MiB |  0%      Default |
+|                                   |                        |        {mig:>8}  |
++-----------------------------------+------------------------+------------------+
+| Processes:                                                                    |
+|  No running processes found                                                   |
++-------------------------------------------------------------------------------+
+"""
+
+
+def test_a_table_is_judged_by_its_cells_and_what_it_does_not_show_is_listed() -> None:
+    good, bad = explain(TABLE.format(ecc="0", mig="Disabled")), explain(TABLE.format(ecc="3", mig="Disabled"))
+    assert (good.verdict, bad.verdict) == (Verdict.PASS, Verdict.FAIL)
+    assert [finding.check for finding in bad.findings if finding.verdict is Verdict.FAIL] == ["ecc.uncorrected"]
+    assert {"memory.row_remap", "gpu.throttle"} <= {item.check for item in good.not_judged}
+    assert "inventory" not in good.to_dict()["facts"]["SmiTable"]
+
+
+def test_the_errors_of_a_gpu_in_mig_mode_are_not_taken_for_none() -> None:
+    made = {finding.check for finding in explain(TABLE.format(ecc="On", mig="Enabled")).findings}
+    assert "ecc.uncorrected" not in made
 
 
 def test_pairs_sets_and_missing_values_have_a_form_in_json() -> None:

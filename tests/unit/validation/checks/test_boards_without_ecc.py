@@ -46,10 +46,20 @@ def test_a_board_for_servers_does_and_a_profile_decides_over_any_name() -> None:
         ("NVIDIA RTX A6000", True),
         ("Quadro P2000", True),
         ("NVIDIA TITAN V", True),
+        ("GRID T4-4C", True),
+        ("NVIDIA L40S-8Q", True),
+        ("NVIDIA A100-SXM4-80GB", False),
+        ("NVIDIA A100-PCIE-40GB", False),
         ("NVIDIA RTX PRO 6000 Blackwell Server Edition", False),
         ("Tesla V100-SXM2-16GB", False),
         ("NVIDIA L4", False),
     ],
 )
 def test_boards_are_told_by_their_names(name: str, desk: bool) -> None:
-    assert sold_without_ecc(Gpu(index=0, name=name)) is desk
+    assert sold_without_ecc(Gpu(index=0, name=name)) == (name if desk else "")
+
+
+def test_a_name_that_is_cut_is_told_by_its_brand() -> None:
+    assert sold_without_ecc(Gpu(index=0, brand="GeForce")) == "GeForce"
+    assert sold_without_ecc(Gpu(index=0, name="Graphics Device", brand="GeForce")) == "Graphics Device"
+    assert sold_without_ecc(Gpu(index=0, brand="Tesla")) == ""

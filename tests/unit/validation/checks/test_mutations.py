@@ -24,6 +24,7 @@ EFA = {"p5.48xlarge": 32, "p4d.24xlarge": 4}
 # Fields that no verdict rests on, and why. Everything else must be missed when it is gone.
 NOT_JUDGED = {
     "index": "the driver's own number, always there",
+    "brand": "the name is judged; asked for only where no profile is given",
     "serial": "not unique; kept to recognise a unit",
     "memory_used_mib": "only asked where no process shows",
     "gsp_firmware": "boards before Turing have none",

@@ -42,8 +42,9 @@ from validation.facts.nvbandwidth import BandwidthTest, NvBandwidth
 from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
 from validation.facts.oci import Measurement, OciResult
 from validation.facts.rdma_counters import PortCounters, RdmaCounters
-from validation.facts.smi_list import SmiTable, SmiVersion
+from validation.facts.smi_list import SmiVersion
 from validation.facts.smi_rows import RetiredPageCount, RetiredPageList
+from validation.facts.smi_table import SmiTable
 from validation.facts.store import Facts
 from validation.facts.stress_ng import StressNg
 from validation.facts.vgpu import VgpuLicense, VgpuLicenses
@@ -97,7 +98,9 @@ def pages(count: int) -> RetiredPageList:
 
 
 def table(*gpus: int, errors: tuple[str, ...] = ()) -> SmiTable:
-    return SmiTable(SmiVersion("580.1", "580.1"), gpus, errors)
+    return SmiTable(
+        GpuInventory("nvidia-smi", tuple(Gpu(index=index) for index in gpus)), errors=((1, errors),) if errors else ()
+    )
 
 
 def health(overall: str, system: str = "", word: str = "Failure") -> DcgmHealth:
@@ -295,9 +298,9 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (RetiredPagesListed(), RetiredPageList(()), ["PASS host: no page is retired"]),
     (RetiredPagesListed(), pages(61), ["PASS host: at most 61 pages on one GPU"]),
     (RetiredPagesListed(), pages(62), ["FAIL 0000:3b:00.0: 62 pages are retired, 62 or more"]),
-    (SmiTableRead(), table(0, 1), ["PASS host: driver 580.1 answers for 2 GPUs"]),
-    (SmiTableRead(), table(), ["UNKNOWN host: the table has no row of a GPU"]),
-    (SmiTableRead(), table(0, errors=("0 NVIDIA L4 ERR!",)), ["FAIL host: a row prints an error"]),
+    (SmiTableRead(), table(0, 1), ["PASS host: no cell of 2 GPUs prints an error"]),
+    (SmiTableRead(), table(0, 1, errors=("fan", "power")), ["FAIL GPU1: the table prints ERR! for fan, power"]),
+    (SmiTableRead(), table(0, 1, errors=("power",)), ["UNKNOWN GPU1: the table prints ERR! for power"]),
     (SmiVersionsMatch(), SmiVersion("580.95.05", "580.95.05", nvml="580.95"), ["PASS host: kernel module 580.95.05"]),
     (SmiVersionsMatch(), SmiVersion("580.95.05", "580.95.05", nvml="580.126"), ["FAIL host: kernel module 580.95.05"]),
     (SmiVersionsMatch(), SmiVersion("580.1", "580.1"), []),

@@ -1,4 +1,4 @@
-"""nvidia-smi -L, --version and the table: MIG slices are no GPUs, KMD is the driver."""
+"""nvidia-smi -L and --version: MIG slices are no GPUs, KMD is the driver."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ LIST = (
     "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n  MIG 1g.10gb     Device  0: (UUID: MIG-1)\n"
     "GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"
 )
-RULE = "+----------------------------------+\n"
-ROW = "|   0  NVIDIA L4       {mode}  |   00000000:31:00.0 Off |      0 |\n"
-TABLE = f"{RULE}| NVIDIA-SMI 580.1   Driver Version: 580.1    CUDA Version: 13.0     |\n{RULE}" + ROW + RULE
 
 
 def test_slices_are_not_gpus() -> None:
@@ -47,15 +44,6 @@ def test_the_driver_is_named_kmd_from_610_on() -> None:
         smi_list.parse_version("NVIDIA-SMI version : 590.1\n")
 
 
-def test_the_table_gives_its_banner_and_the_gpus_it_lists() -> None:
-    table = smi_list.parse_table(TABLE.format(mode="On"))
-    assert (table.version.driver, table.gpus, table.errors) == ("580.1", (0,), ())
-    assert smi_list.parse_table(TABLE.format(mode="ERR!")).errors != ()
-
-
-def test_a_table_cut_short_is_refused() -> None:
-    with pytest.raises(ParseError, match="no banner"):
-        smi_list.parse_table(RULE)
-    cut = "\n".join(["| row |"] * 20)
-    with pytest.raises(ParseError, match="cut short"):
-        smi_list.parse_table(TABLE.format(mode="On") + cut)
+def test_a_slice_before_any_gpu_is_a_text_without_its_beginning() -> None:
+    with pytest.raises(ParseError, match="line 1: a MIG device before any GPU: the text's beginning is missing"):
+        smi_list.parse_list("  MIG 3g.48gb     Device  0: (UUID: MIG-1)\n")
