@@ -34,6 +34,7 @@ from validation.verdict import Finding, Verdict
 _NOT_IN_TABLE = ("gpu.throttle", "memory.row_remap", "gpu.recovery_action")
 SCHEMA = "kiln/explain/v1"
 READ = "text.read"  # the finding's check where the text itself is the trouble
+_WHOLE = "What is shown is judged all the same; show the whole output to have the rest judged too."
 _FIELDS = "say which fields were asked for, in their order: --fields index,name,..."
 _PROFILE = "--profile TYPE"
 _BUNDLE = "kiln check, with the evidence of the whole host"
@@ -149,8 +150,9 @@ def _read(text: str, kind: Kind) -> tuple[tuple[object, ...], tuple[Finding, ...
     if fault is not None and not any(isinstance(fact, DriverFault) for fact in facts):
         listed = any(inventory.lost for inventory in inventories)
         facts += [] if fault.kind == "gpu-lost" and listed else [fault]
+    omitted = [reason for fact in facts for reason in getattr(fact, "omitted", ())]
+    findings += [_trouble(Verdict.UNKNOWN, f"not the whole output: {reason}", _WHOLE) for reason in omitted]
     for inventory in inventories:
-        findings += [_trouble(Verdict.UNKNOWN, f"not the whole output: {reason}", "") for reason in inventory.omitted]
         findings += [
             Finding(READ, subject, verdict, message, remedy=remedy)
             for subject, verdict, message, remedy in inventory_view.unread(inventory)

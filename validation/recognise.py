@@ -163,7 +163,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "nvidia-smi-l",
         "GPU list",
-        _has(r"^GPU \d+: .+ \(UUID: GPU-|^ *MIG \S+ +Device +\d+: \(UUID: MIG-"),
+        _has(r"\A(?![\s\S]*^\s+Link \d+, )[\s\S]*?^(?:GPU \d+: .+ \(UUID: GPU-| *MIG \S+ +Device +\d+: \(UUID: MIG-)"),
         lambda text: smi_list.parse_list(text),
     ),
     Kind("kernel-module", "the loaded NVIDIA module", _has(r"^NVRM version:"), kernel_module.parse),

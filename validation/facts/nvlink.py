@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from profiles.errors import ParseError
 from validation.facts import driver_fault
@@ -11,7 +12,7 @@ from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.text import lines, word
 
 TOOL = "nvidia-smi nvlink -s"
-HEADER = re.compile(r"^GPU (\d+): (.+?)(?: \(UUID: (\S+)\))?$")
+HEADER = re.compile(r"^GPU (\d+): (.+?)(?: \(UUID: (\S+)\)(?P<more> .*)?)?$")
 _LINK = re.compile(r"^Link (\d+): (?:(\d+(?:\.\d+)?) GB/s|<inactive>)$", re.IGNORECASE)
 _ALL_DOWN = re.compile(r"all links are inactive", re.IGNORECASE)
 _NONE = re.compile(r"does not have or support nvlink|nvlink (?:is )?not supported", re.IGNORECASE)
@@ -19,41 +20,58 @@ _MIG = re.compile(r"nvlink queries are not supported|not supported for devices i
 # Links that ``nvlink -s`` lists for a board, up or down. Fewer lines than that are a text cut short.
 # Source: captures of drivers 460 to 590, and facts on boards (V100 6, A100 12, H100/H200/B200 18), 2026-08.
 _SLOTS = (("V100-SXM", 6), ("A100-SXM", 12), ("H100 80GB HBM3", 18), ("NVIDIA H200", 18), ("NVIDIA B200", 18))
+DOTS = re.compile(r"^\[?(?:\.{3,}|…)\]?$")  # a paste with its middle left out
 _MIG_DEVICE = re.compile(r"^\s*MIG .*Device\s+\d+:")
 
 
 def parse(text: str) -> GpuInventory:
-    """GPUs with name, UUID and links.
+    """GPUs with name, UUID and links. ``omitted`` names what the text itself says it left out: rows of dots.
 
     ``nvlinks`` is empty where the driver says that all links are inactive, NOT_APPLICABLE where the board has none,
     COULD_NOT_LOOK where the driver refuses (MIG). Raises ParseError where a GPU has neither links nor such a sentence.
     """
     found: dict[int, Gpu] = {}
     links: dict[int, list[NvLink] | Missing] = {}
+    omitted: list[str] = []
     current = -1
     for number, line in enumerate(lines(text), start=1):
         stripped = line.strip()
         header = HEADER.match(stripped)
         if header:
-            current = int(header[1])
-            if current in found:
-                raise ParseError(TOOL, number, f"GPU {current} is listed twice")
-            found[current] = Gpu(index=current, name=word(header[2]), uuid=word(header[3]))
-        elif stripped and not _MIG_DEVICE.match(line):
-            _note(links, current, stripped, number)
+            current = _header(found, header, number)
+        if DOTS.match(stripped):
+            omitted.append(f"line {number} says that lines were left out")
+            continue
+        rest = (header["more"] or "").strip() if header else stripped
+        if rest and not _MIG_DEVICE.match(line):
+            _note(links, current, rest, number)
     if not found:
         raise ParseError(TOOL, 1, "no line 'GPU N: NAME'")
-    for index in found:
-        if index not in links:
-            raise ParseError(TOOL, 0, f"GPU {index}: neither links nor a reason; the text is cut short")
-    gpus = []
-    for index, one in sorted(found.items()):
-        value = links[index]
-        nvlinks = value if isinstance(value, Missing) else _numbered(one, value)
-        gpus.append(Gpu(index=index, name=one.name, uuid=one.uuid, nvlinks=nvlinks))
-    _same_length(gpus)
+    gpus = [replace(one, nvlinks=_links(one, links, whole=not omitted)) for _, one in sorted(found.items())]
+    if not omitted:
+        _same_length(gpus)
     lost = tuple(fault.gpu or fault.text for fault in driver_fault.find(text, TOOL) if fault.kind == "gpu-lost")
-    return GpuInventory(source="nvlink-s", gpus=tuple(gpus), lost=lost)
+    return GpuInventory(source="nvlink-s", gpus=tuple(gpus), lost=lost, omitted=tuple(omitted))
+
+
+def _header(found: dict[int, Gpu], header: re.Match[str], number: int) -> int:
+    index = int(header[1])
+    if index in found:
+        raise ParseError(TOOL, number, f"GPU {index} is listed twice")
+    found[index] = Gpu(index=index, name=word(header[2]), uuid=word(header[3]))
+    return index
+
+
+def _links(gpu: Gpu, links: dict[int, list[NvLink] | Missing], *, whole: bool) -> tuple[NvLink, ...] | Missing:
+    """The links of one GPU, or why it has none; of a text that is not whole, those that are shown."""
+    value = links.get(gpu.index)
+    if value is None:
+        if whole:
+            raise ParseError(TOOL, 0, f"GPU {gpu.index}: neither links nor a reason; the text is cut short")
+        return ABSENT
+    if isinstance(value, Missing):
+        return value
+    return _numbered(gpu, value) if whole else tuple(value)
 
 
 def _note(links: dict[int, list[NvLink] | Missing], current: int, line: str, number: int) -> None:

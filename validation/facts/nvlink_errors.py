@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from profiles.errors import ParseError
 from validation.facts.missing import Missing, Reason
-from validation.facts.nvlink import HEADER
+from validation.facts.nvlink import DOTS, HEADER
 from validation.facts.text import lines
 
 TOOL = "nvidia-smi nvlink -e"
@@ -31,11 +31,15 @@ class LinkErrors:
 
 @dataclass(frozen=True)
 class NvLinkErrors:
-    """Every counter. ``without`` maps a GPU that prints none to the driver's word or sentence on why."""
+    """Every counter. ``without`` maps a GPU that prints none to the driver's word or sentence on why.
+
+    ``omitted`` names what the text itself says it left out: rows of dots.
+    """
 
     gpus: tuple[int, ...]
     counters: tuple[LinkErrors, ...]
     without: tuple[tuple[int, Missing], ...] = ()
+    omitted: tuple[str, ...] = ()
 
 
 def parse(text: str) -> NvLinkErrors:
@@ -43,6 +47,7 @@ def parse(text: str) -> NvLinkErrors:
     gpus: list[int] = []
     cells: list[tuple[int, int, str, str]] = []
     without: dict[int, Missing] = {}
+    omitted: list[str] = []
     for number, line in enumerate(lines(text), start=1):
         stripped = line.strip()
         header, cell = HEADER.match(stripped), _COUNTER.match(stripped) or _RATE.match(stripped)
@@ -50,18 +55,23 @@ def parse(text: str) -> NvLinkErrors:
             gpus.append(int(header[1]))
         elif cell and gpus:
             cells.append((gpus[-1], int(cell[1]), cell[2].rstrip(":"), cell[3]))
-        elif stripped and _SENTENCE.search(stripped) and gpus:
+        elif _SENTENCE.search(stripped) and gpus:
             reason = Reason.COULD_NOT_LOOK if "mig" in stripped.lower() else Reason.NOT_APPLICABLE
             without[gpus[-1]] = Missing(reason, stripped)
+        elif DOTS.match(stripped):
+            omitted.append(f"line {number} says that lines were left out")
         elif stripped and not stripped.startswith("$"):
-            raise ParseError(TOOL, number, f"{stripped[:80]!r} is neither a GPU nor a counter")
+            why = "a counter before any GPU: the text's beginning is missing"
+            raise ParseError(TOOL, number, why if cell else f"{stripped[:80]!r} is neither a GPU nor a counter")
     if not gpus:
         raise ParseError(TOOL, 1, "no line 'GPU N: NAME'")
-    _check(gpus, cells, set(without))
+    if not omitted:
+        _check(gpus, cells, set(without))
     counters = tuple(LinkErrors(gpu, link, name, int(value)) for gpu, link, name, value in cells if value.isdigit())
     for gpu in {gpu for gpu, *_ in cells} - {item.gpu for item in counters}:
         without[gpu] = Missing(Reason.NOT_APPLICABLE, next(value for at, _, _, value in cells if at == gpu))
-    return NvLinkErrors(tuple(gpus), counters, tuple(sorted(without.items(), key=lambda pair: pair[0])))
+    told = tuple(sorted(without.items(), key=lambda pair: pair[0]))
+    return NvLinkErrors(tuple(gpus), counters, told, tuple(omitted))
 
 
 def _check(gpus: list[int], cells: list[tuple[int, int, str, str]], without: set[int]) -> None:
