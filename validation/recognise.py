@@ -126,6 +126,7 @@ KINDS: tuple[Kind, ...] = (
         _has(r"^\| *Diagnostic *\| *Result|^\|[^|]+\| *(?:Pass|Fail|Skip|Warn)(?: - (?:All|GPUs?:)[^|]*)? *\|\s*$"),
         dcgm.parse_diag,
     ),
+    Kind("vgpu-license", "the vGPUs of a host", _has(r"^\s*Active vGPUs\s+:"), vgpu.parse),
     Kind(
         "nvidia-smi-q",
         "GPU inventory as text",

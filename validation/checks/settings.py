@@ -12,6 +12,7 @@ from validation.checks.wording import counted, listed, not_there
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
+from validation.facts.vgpu import in_grace
 from validation.verdict import FaultClass, Finding, Verdict
 
 _POWER_SHARE = 0.95  # of the board's default limit; below it somebody has capped the board
@@ -216,6 +217,9 @@ class Temperature(PerGpuCheck):
         return f"at most {max(heat):.0f} degrees C on {counted(len(gpus), 'GPU')}"
 
 
+GRACE = "Read it again some minutes after boot: no licence yet, and not slowed yet. If it stays, give it its token."
+
+
 class VgpuLicense(PerGpuCheck):
     """A virtual GPU is licensed."""
 
@@ -238,7 +242,9 @@ class VgpuLicense(PerGpuCheck):
             return self.missing(gpu.label, "vGPU licence", state, expected="Licensed")
         if state.lower().startswith("licensed"):
             return None
-        return self.finding(Verdict.FAIL, gpu.label, f"licence: {state}", measured=state, expected="Licensed")
+        verdict = Verdict.UNKNOWN if in_grace(state) else Verdict.FAIL
+        message, remedy = f"licence: {state}", GRACE if in_grace(state) else ""
+        return self.finding(verdict, gpu.label, message, measured=state, expected="Licensed", remedy=remedy)
 
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
         return f"{counted(len(gpus), 'virtual GPU')} licensed"

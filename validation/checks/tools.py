@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from profiles.models import Expectation
 from validation.checks.base import Check
+from validation.checks.settings import GRACE
 from validation.checks.counters import judged_counter
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
 from validation.checks.tool_host import ContainersSeeGpus, FioRun, StressRun
@@ -22,7 +24,7 @@ from validation.checks.wording import counted, listed
 from validation.facts.mdstat import RaidArray, RaidArrays
 from validation.facts.nvlink_errors import NvLinkErrors
 from validation.facts.store import Facts
-from validation.facts.vgpu import VgpuLicenses
+from validation.facts.vgpu import VgpuLicenses, in_grace
 from validation.verdict import FaultClass, Finding, Verdict
 
 
@@ -78,8 +80,15 @@ class VgpuLicensed(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         for at, item in enumerate(facts.need(VgpuLicenses).licenses):
-            verdict = Verdict.PASS if item.licensed else Verdict.FAIL
-            yield self.finding(verdict, f"vGPU{at}", f"{item.product}: {item.status}", expected="Licensed")
+            message = f"{item.product or 'licence'}: {item.status}"
+            say = partial(self.finding, subject=f"vGPU{at}", message=message, expected="Licensed")
+            if item.untold:
+                guest = "its guest tells none: no driver is loaded there"
+                yield self.finding(Verdict.NOT_APPLICABLE, f"vGPU{at}", f"{message}; {guest}")
+            elif in_grace(item.status):
+                yield say(Verdict.UNKNOWN, remedy=GRACE)
+            else:
+                yield say(Verdict.PASS if item.licensed else Verdict.FAIL)
 
 
 class NvlinkErrorCounters(Check):

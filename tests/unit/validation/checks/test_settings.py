@@ -189,6 +189,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         VgpuLicense,
         "g6.xlarge",
+        lambda h: h.gpu(0, virtualization="VGPU", vgpu_license="Unlicensed (Unrestricted)"),
+        ["UNKNOWN GPU0: licence: Unlicensed (Unrestricted)"],
+    ),
+    (
+        VgpuLicense,
+        "g6.xlarge",
         lambda h: h.gpu(0, virtualization="VGPU", vgpu_license=NONE),
         ["UNKNOWN GPU0: vGPU licence: not applicable (N/A)"],
     ),

@@ -255,6 +255,8 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (RaidWhole(), RaidArrays(()), ["NOT_APPLICABLE host: there is no RAID array"]),
     (VgpuLicensed(), VgpuLicenses((VgpuLicense("vWS", "Licensed (Expiry: N/A)"),)), ["PASS vGPU0: vWS: Licensed"]),
     (VgpuLicensed(), VgpuLicenses((VgpuLicense("vWS", "Unlicensed"),)), ["FAIL vGPU0: vWS: Unlicensed"]),
+    (VgpuLicensed(), VgpuLicenses((VgpuLicense("", "Unlicensed (Unrestricted)"),)), ["UNKNOWN vGPU0: licence: Unl"]),
+    (VgpuLicensed(), VgpuLicenses((VgpuLicense("A40-4Q", "N/A"),)), ["NOT_APPLICABLE vGPU0: A40-4Q: N/A; its guest"]),
     (FioRun(), FioResult("3", (FioJob("seq", 5e6, 0, 9, 0, 0),)), ["NOT_APPLICABLE seq: read 5 MB/s"]),
     (FioRun(), FioResult("3", (FioJob("seq", 0, 0, 0, 0, 0),)), ["UNKNOWN seq: measured nothing"]),
     (FioRun(), FioResult("3", (FioJob("seq", 5e6, 0, 9, 0, 5),)), ["FAIL seq: ended with error 5"]),
