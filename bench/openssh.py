@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.fleet import Fleet
@@ -40,28 +39,35 @@ FILES = (
 )
 
 
-def fact_commands(host: SimulatedHost) -> str:
-    """One shell line that prints what the probe's tools and files say. NVML has no command: it is left out."""
-    tools = [collector.ways[0][0] for collector in collectors(Root("/")) if not collector.is_file]
+def tool_commands() -> list[str]:
+    """The command lines of the probe's tools. NVML has none: it is left out."""
+    return [collector.ways[0][0] for collector in collectors(Root("/")) if not collector.is_file]
+
+
+def file_command(host: SimulatedHost) -> str:
+    """One shell line that prints the probe's files."""
     paths = " ".join(f"{host.folder}/root/{name}" for name in FILES)
-    return "; ".join([*tools, f"cat {paths} 2>/dev/null", "true"])
+    return f"cat {paths} 2>/dev/null"
 
 
-def loop(fleet: Fleet, commands: list[str], concurrency: int) -> tuple[float, int]:
-    """(Seconds, bytes read) for one command a host. Raises KilnError where one of them did not end well."""
-    begun = time.monotonic()
+def fact_commands(host: SimulatedHost) -> str:
+    """One shell line that prints what the probe's tools and files say."""
+    return "; ".join([*tool_commands(), file_command(host), "true"])
+
+
+def loop(fleet: Fleet, commands: list[str], concurrency: int) -> int:
+    """Run one command on each host; the bytes read. Raises KilnError where one of them did not end well."""
     with ThreadPoolExecutor(concurrency) as pool:
-        sizes = list(pool.map(lambda pair: _one(fleet, *pair), zip(fleet.targets, commands, strict=True)))
-    return time.monotonic() - begun, sum(sizes)
+        return sum(pool.map(lambda pair: _one(fleet, *pair), zip(fleet.targets, commands, strict=True)))
 
 
 def _one(fleet: Fleet, target: Target, command: str) -> int:
-    arguments = ["ssh", "-F", "none", "-i", str(fleet.key_file), "-p", str(target.port), "-l", target.user]
+    arguments = ["ssh", "-F", "none", "-i", str(fleet.access.key_file), "-p", str(target.port), "-l", target.user]
     for option in (
         "IdentitiesOnly=yes",
         "BatchMode=yes",
         "StrictHostKeyChecking=yes",
-        f"UserKnownHostsFile={fleet.known_hosts}",
+        f"UserKnownHostsFile={fleet.access.known_hosts}",
         "LogLevel=ERROR",
     ):
         arguments += ["-o", option]
