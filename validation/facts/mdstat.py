@@ -18,6 +18,8 @@ _MEMBER = re.compile(r"(\S+?)\[\d+\]((?:\([A-Z]\))*)")
 _HEALTH = re.compile(r"\[(\d+)/(\d+)\] \[([U_]+)\]")
 _PROGRESS = re.compile(r"\b(recovery|resync|reshape|check|repair)\s*=\s*(\d+(?:\.\d+)?%|DELAYED|PENDING|REMOTE)")
 _EXTERNAL = re.compile(r"super external:(?:imsm|ddf)\b")
+# Levels that live on without a member, so that the kernel prints how many are there; only while the array is active.
+_REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
 # What mends an array or moves it; "check" only reads, and "repair" too unless something differs.
 _MENDING = ("recovery", "rebuild", "reshape", "resync")
 
@@ -52,8 +54,12 @@ class RaidArrays:
 
 
 def parse(text: str) -> RaidArrays:
-    """Every array. "unused devices" ends the file: without it the text is cut short."""
+    """Every array. "unused devices" ends the file: without it the text is cut short.
+
+    Raises ParseError too where an array that can lose a member does not say how many it has.
+    """
     arrays: list[RaidArray] = []
+    counts: list[str] = []  # the array of each count of members
     ended = False
     for number, line in enumerate(lines(text), start=1):
         match = _ARRAY.match(line)
@@ -63,10 +69,23 @@ def parse(text: str) -> RaidArrays:
             raise ParseError(TOOL, number, f"{line.strip()[:80]!r} is not an array")
         elif arrays:
             arrays[-1] = _told(arrays[-1], line)
+            counts += [arrays[-1].name] if _HEALTH.search(line) else []
+        elif line[:1].isspace() and line.strip():
+            raise ParseError(TOOL, number, f"{line.strip()[:80]!r} before any array: the text's beginning is missing")
         ended = ended or line.startswith("unused devices:")
     if not ended:
         raise ParseError(TOOL, 0, "no line 'unused devices': the text is cut short")
+    _check(arrays, counts)
     return RaidArrays(tuple(arrays))
+
+
+def _check(arrays: list[RaidArray], counts: list[str]) -> None:
+    """Each array that can lose a member has counted them once, as [2/2] [UU]; else a line is gone."""
+    for array in arrays:
+        told = counts.count(array.name)
+        if told > 1 or (told < 1 and array.active and array.level in _REDUNDANT):
+            message = f"{array.name}: {array.level} counts its members {told} times; a line is gone"
+            raise ParseError(TOOL, 0, message)
 
 
 def _array(match: re.Match[str]) -> RaidArray:

@@ -15,6 +15,22 @@ _RATE = re.compile(r"^(\d+(?:\.\d+)?)(?:\s*Gb/sec.*)?$")
 _NONE = re.compile(r"No IB devices found|no devices found|Fatal error:\s+No devices", re.I)
 _FAILED = re.compile(r"Failed to get IB devices list: (.*\S)")
 _NAMES_ONLY = re.compile(r"^\s*device\s+node GUID|^\d+ HCAs? found:", re.M)
+# The states of a port as the tools word them: libibverbs (also before PORT_), infiniband-diags and iproute2; Linux
+# enum ib_port_state. The kernel knows four link layers, and old libibverbs says IB for the first.
+_STATES = frozenset(
+    (
+        *("NOP", "NO", "DOWN", "INIT", "INITIALIZE", "INITIALIZING", "ARMED"),
+        *("ACTIVE", "ACTIVE_DEFER", "ACTDEFER", "UNKNOWN"),
+    )
+)
+_LAYERS = frozenset(("InfiniBand", "IB", "Ethernet", "Unspecified", "Unknown"))
+# What stands below the name of a device in each tool's output, and nowhere else.
+_BELOW = frozenset(
+    (
+        *("phys_port_cnt", "port", "state", "phys_state", "link_layer"),  # ibv_devinfo
+        *("phys state", "Number of ports", "State", "Link layer"),  # ibstatus, ibstat
+    )
+)
 LOAD = "Load the kernel's RDMA modules (modprobe ib_uverbs) and the network card's driver, and ask again."
 AMAZON = "0x1d0f"
 ALIBABA = "0x1ded"  # Linux drivers/infiniband/hw/erdma/erdma_verbs.c, erdma_query_device
@@ -41,6 +57,11 @@ class _Adapter:
         return [replace(port, **of_all) for _, port in sorted(self.ports.items())]  # type: ignore[arg-type]
 
 
+def known_state(state: str) -> bool:
+    """Whether a word is the state of a port, and not the beginning of one that was cut off."""
+    return state.upper().removeprefix("PORT_").partition(" ")[0] in _STATES
+
+
 def port_name(device: str, port: int) -> str:
     """``mlx5_0`` for port 1, which most adapters have only; ``mlx5_0/2`` for another."""
     return device if port == 1 else f"{device}/{port}"
@@ -62,6 +83,8 @@ def parse_ibv_devinfo(text: str) -> RdmaDevices:
         match = _FIELD.match(line)
         if match and found:
             _devinfo_field(found[-1], match[1].strip(), match[2])
+        elif match:
+            _refuse_headless(tool, number, match[1].strip())
     return _devices(tool, text, found)
 
 
@@ -94,7 +117,10 @@ def parse_ibstatus(text: str) -> RdmaDevices:
             found[-1].put()
             continue
         match = _FIELD.match(line)
-        if match is None or not found:
+        if match is None:
+            continue
+        if not found:
+            _refuse_headless(tool, number, match[1].strip())
             continue
         adapter, key, value = found[-1], match[1].strip(), match[2]
         if key == "state":
@@ -123,9 +149,10 @@ def parse_ibstat(text: str) -> RdmaDevices:
             found[-1].put()
             continue
         match = _FIELD.match(line)
-        if match is None or not found:
-            continue
-        _ibstat_field(found[-1], match[1].strip(), match[2], number)
+        if match and found:
+            _ibstat_field(found[-1], match[1].strip(), match[2], number)
+        elif match or port:
+            _refuse_headless(tool, number, "State" if port else line.strip().partition(":")[0])
     return _devices(tool, text, found, layer=True)
 
 
@@ -144,6 +171,12 @@ def _ibstat_field(adapter: _Adapter, key: str, value: str, number: int) -> None:
         adapter.count = int(value)
 
 
+def _refuse_headless(tool: str, line: int, key: str) -> None:
+    """A port's field before the name of any device: its device was cut off."""
+    if key in _BELOW:
+        raise ParseError(tool, line, f"{key} before the name of any device: the text's beginning is missing")
+
+
 def _devices(tool: str, text: str, found: list[_Adapter], *, layer: bool = False) -> RdmaDevices:
     """The ports, each with its state; one without it, or one that was announced and is not there, is a cut text."""
     if not found:
@@ -154,14 +187,23 @@ def _devices(tool: str, text: str, found: list[_Adapter], *, layer: bool = False
         raise ParseError(tool, 0, "no device, and no word that there is none")
     for adapter in found:
         for port in adapter.devices() or [adapter.common]:
-            if isinstance(port.state, Missing):
-                raise ParseError(tool, adapter.line, f"{port.name}: no state; the text is cut short")
-            if layer and port.link_layer == ABSENT:
-                raise ParseError(tool, adapter.line, f"{port.name}: no link layer; the text is cut short")
+            _check(tool, adapter.line, port, layer=layer)
         if adapter.count is not None and len(adapter.ports) < adapter.count:
             shown = f"{adapter.name}: {len(adapter.ports)} of {adapter.count} ports shown"
             raise ParseError(tool, adapter.line, f"{shown}; the text is cut short, or asked for one port only")
     return RdmaDevices(tuple(port for adapter in found for port in adapter.devices()))
+
+
+def _check(tool: str, line: int, port: RdmaDevice, *, layer: bool) -> None:
+    """Raises ParseError where a port lacks what its tool always says, or says a word that is none of its words."""
+    if isinstance(port.state, Missing):
+        raise ParseError(tool, line, f"{port.name}: no state; the text is cut short")
+    if not known_state(port.state):
+        raise ParseError(tool, line, f"{port.name}: {port.state[:40]!r} is no state of a port")
+    if layer and port.link_layer == ABSENT:
+        raise ParseError(tool, line, f"{port.name}: no link layer; the text is cut short")
+    if isinstance(port.link_layer, str) and port.link_layer not in _LAYERS:
+        raise ParseError(tool, line, f"{port.name}: {port.link_layer[:40]!r} is no link layer")
 
 
 def _rate(raw: str, tool: str, line: int) -> float:

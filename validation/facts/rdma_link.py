@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from profiles.errors import ParseError
 from validation.facts.host import RdmaDevice, RdmaDevices
 from validation.facts.missing import ABSENT, Missing
-from validation.facts.rdma import LOAD, port_name
+from validation.facts.rdma import LOAD, known_state, port_name
 from validation.facts.text import clean, lines, prompt
 
 TOOL = "rdma link"
@@ -50,6 +50,8 @@ def _from_text(text: str) -> list[RdmaDevice]:
         match = _LINK.match(line.strip())
         if match:
             words = match["rest"].split()
+            if len(words) % 2:
+                raise ParseError(TOOL, number, f"{words[-1][:40]!r} without its value; the text is cut short")
             ports.append(_port(match["name"], int(match["port"]), dict(zip(words[::2], words[1::2], strict=False))))
         elif line.strip() and prompt(line) is None and not (ports and line[0].isspace()):
             raise ParseError(TOOL, number, f"{line.strip()[:80]!r} is not a link")
@@ -63,11 +65,12 @@ def _port(name: str, port: int, values: Mapping[str, object]) -> RdmaDevice:
         found = values.get(key)
         return found if isinstance(found, str) else ABSENT
 
-    if said("state") == ABSENT:
-        raise ParseError(TOOL, 0, f"{port_name(name, port)}: no state; the text is cut short")
-    return RdmaDevice(
-        port_name(name, port), state=said("state"), physical=said("physical_state"), netdev=said("netdev")
-    )
+    state, physical = said("state"), said("physical_state")
+    if isinstance(state, Missing) or isinstance(physical, Missing):
+        raise ParseError(TOOL, 0, f"{port_name(name, port)}: no state or no physical state; the text is cut short")
+    if not known_state(state):
+        raise ParseError(TOOL, 0, f"{port_name(name, port)}: {state[:40]!r} is no state of a port")
+    return RdmaDevice(port_name(name, port), state=state, physical=physical, netdev=said("netdev"))
 
 
 def parse_map(text: str) -> RdmaDevices:
@@ -78,6 +81,8 @@ def parse_map(text: str) -> RdmaDevices:
         if match:
             name = port_name(match["name"], int(match["port"]))
             state = match["state"] or ABSENT
+            if isinstance(state, str) and not known_state(state):
+                raise ParseError(MAP_TOOL, number, f"{name}: {state[:40]!r} is no state of a port")
             ports.append(RdmaDevice(name, state=state, netdev=match["netdev"], netdev_up=match["up"] == "Up"))
         elif line.strip() and prompt(line) is None:
             raise ParseError(MAP_TOOL, number, f"{line.strip()[:80]!r} is not a port and its interface")

@@ -154,6 +154,22 @@ def test_an_array_says_its_members_spares_and_what_is_being_done() -> None:
     assert (broken.active, broken.level) == (False, "raid0")
 
 
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "      4096 blocks level 5, 64k chunk [3/2] [UU_]\n",
+        "md1 : active raid1 sde1[2](S) sdc2[1] sdb2[0](W)\n",
+        "md0 : active raid5 sdd1[3] sdc1[1] sdb1[0]\n",
+        "\nunused devices: <none>\n",
+    ],
+)
+def test_a_line_of_an_array_that_is_gone_is_missed(gone: str) -> None:
+    """Without it a degraded array would be whole, or one array would be told what another is."""
+    assert gone in MDSTAT
+    with pytest.raises(ParseError):
+        mdstat.parse(MDSTAT.replace(gone, ""))
+
+
 DETAIL = """# mdadm --detail /dev/md0
 /dev/md0:
         Raid Level : raid1

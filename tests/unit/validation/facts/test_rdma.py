@@ -37,6 +37,29 @@ def test_an_adapter_with_fewer_ports_than_it_says_is_a_cut_text() -> None:
         rdma.parse_ibv_devinfo(TWO_PORTS.split("\t\t\tstate:\t\tPORT_ACTIVE")[0])
 
 
+@pytest.mark.parametrize(
+    "cut", ["PORT_ACTIVE (4)\n\t\t\tlink_layer:\tEthernet\n", "VE (4)\n\t\t\tlink_layer:\tEthernet\n", "rnet\n"]
+)
+def test_a_word_that_was_cut_off_is_no_state_and_no_link_layer(cut: str) -> None:
+    with pytest.raises(ParseError, match=r"no state|is no link layer"):
+        rdma.parse_ibv_devinfo(TWO_PORTS.removesuffix(cut))
+
+
+def test_a_text_whose_beginning_is_missing_is_refused() -> None:
+    whole = ("hca_id:\tmlx5_0\n", "CA 'mlx5_0'\n", "Infiniband device 'mlx5_0' port 1 status:\n")
+    parsers = (rdma.parse_ibv_devinfo, rdma.parse_ibstat, rdma.parse_ibstatus)
+    ports = (
+        "\t\tport:\t1\n\t\t\tstate:\tPORT_DOWN (1)\n",
+        "\tPort 1:\n\t\tState: Down\n\t\tLink layer: Ethernet\n",
+        "\tstate:\t1: DOWN\n\tlink_layer:\tEthernet\n",
+    )
+    for parse, head, port in zip(parsers, whole, ports, strict=True):
+        assert len(parse(head + port).devices) == 1
+        for rest in (port, port.split("\n", 1)[1]):
+            with pytest.raises(ParseError, match="beginning is missing"):
+                parse(rest + head + port)
+
+
 def test_old_and_verbose_outputs_are_read() -> None:
     old = "hca_id:\tmthca0\n\t\tport:\t1\n\t\t\tstate:\tactive (4)\n\t\tport:\t2\n\t\t\tstate:\tdown (1)\n"
     assert [(port.name, port.is_active()) for port in rdma.parse_ibv_devinfo(old).devices] == [
@@ -113,6 +136,19 @@ def test_a_link_of_every_iproute2_is_read(line: str) -> None:
     assert (port.name, port.state, port.physical, port.netdev) == ("mlx5_0", "ACTIVE", "LINK_UP", "eth0")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "link mlx5_0/1 state ACTIVE",
+        "link mlx5_0/1 state ACT physical_state LINK_UP",
+        "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev",
+    ],
+)
+def test_a_link_that_was_cut_off_is_refused(line: str) -> None:
+    with pytest.raises(ParseError):
+        rdma_link.parse(line)
+
+
 def test_links_as_json_are_read_whole_or_refused() -> None:
     text = '[{"ifindex":0,"ifname":"mlx5_0","port":2,"state":"DOWN","physical_state":"POLLING"}]'
     (port,) = rdma_link.parse(text).devices
@@ -145,6 +181,6 @@ def test_an_interface_that_is_down_is_not_a_port_that_is_down() -> None:
     assert (second.name, second.netdev_up) == ("mlx5_0/2", True)
     verbose = "0000:02:00.5 mlx5_2 (MT4116 - NA)  fw 12.23.1020 port 1 (DOWN  ) ==> ib2 (Down)\n"
     assert rdma_link.parse_map(verbose).devices[0].state == "DOWN"
-    for bad in ("", "mlx5_0 port 1 ==> ib0\n"):
+    for bad in ("", "mlx5_0 port 1 ==> ib0\n", verbose.replace("DOWN  ", "DO")):
         with pytest.raises(ParseError):
             rdma_link.parse_map(bad)
