@@ -14,6 +14,7 @@ from validation.verdict import Verdict
 
 _KERNEL = "kernel-log"
 _LOG_LINE = re.compile(r"\bNVRM: (?!version:)|\bSXid \(|\bnvidia-nvswitch\d*:")
+_FILTER = re.compile(r"\s*\|\s*(?:e?grep|awk|sed|head|tail|cut|less|more|column|tr|findstr|Select-String)\b.*$")
 _PIECES_MAX = 8  # outputs in a row without a command between them
 _PROSE_LINES = 3  # what somebody wrote about the output, not an output
 _WORST_FIRST = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.WARN, Verdict.PASS)
@@ -59,8 +60,19 @@ def explain_paste(text: str, *, profile: str | None = None) -> Outputs:
         found += outputs
         left += [] if outputs else [part]
     if not found:
-        return Outputs((Output("", explain(text, profile=profile)),))
+        return Outputs((Output("", _unknown(text, left, profile)),))
     return Outputs(_with_rest(tuple(found), left))
+
+
+def _unknown(text: str, parts: Iterable[paste.Part], profile: str | None) -> Explanation:
+    """Nothing in the paste is known; where a filter stands behind the command, that may be why."""
+    explanation = explain(text, profile=profile)
+    filtered = next((part.command for part in parts if _FILTER.search(part.command)), "")
+    if explanation.kind != "unknown" or not filtered:
+        return explanation
+    (finding,) = explanation.findings
+    remedy = f"Show what it prints without the filter: {line(_FILTER.split(filtered)[0])}"
+    return replace(explanation, findings=(replace(finding, remedy=remedy),))
 
 
 def _of_part(part: paste.Part, profile: str | None) -> list[Output]:
@@ -83,7 +95,9 @@ def _explained(part: paste.Part, profile: str | None) -> list[Explanation]:
     pieces = paste.paragraphs(part.text)
     if broken and 1 < len(pieces) <= _PIECES_MAX:
         each = [explain(piece, profile=profile) for piece in pieces]
-        if all(explanation.kind != "unknown" and _was_read(explanation) for explanation in each):
+        kinds = [explanation.kind for explanation in each]
+        several = all(map(_was_read, each)) or (any(map(_was_read, each)) and len(set(kinds)) == len(kinds))
+        if several and "unknown" not in kinds:
             return each
     return broken[:1]
 

@@ -242,6 +242,22 @@ def gpu(raw: RawGpu) -> Gpu:
     )
 
 
+def not_shown(indices: Sequence[int], lost: Sequence[str] = ()) -> tuple[str, ...]:
+    """What a list without some GPUs leaves out: the driver numbers them from 0. As many as are lost, it names itself.
+
+    >>> not_shown([2, 3]), not_shown([0, 1, 3], lost=["0000:5f:00.0"])
+    (('GPUs 0 to 1 are not shown',), ())
+    """
+    gaps = sorted(set(range(max(indices, default=-1) + 1)) - set(indices))
+    if len(gaps) <= len(lost):
+        return ()
+    if len(gaps) == 1:
+        return (f"GPU {gaps[0]} is not shown",)
+    run = gaps == list(range(gaps[0], gaps[-1] + 1))
+    names = f"{gaps[0]} to {gaps[-1]}" if run else ", ".join(map(str, gaps[:8])) + (" and more" if gaps[8:] else "")
+    return (f"GPUs {names} are not shown",)
+
+
 def lost_gpus(gpus: Sequence[Gpu], named: Sequence[str] = ()) -> tuple[str, ...]:
     """GPUs that the driver lists but has lost: the ones an error text names, and the ones whose own fields say so."""
     lost = list(named)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from profiles.errors import ParseError
 from validation.facts import driver_fault
+from validation.facts.fields import not_shown
 from validation.facts.gpu import Gpu, GpuInventory, NvLink
 from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.text import lines, word
@@ -51,6 +52,7 @@ def parse(text: str) -> GpuInventory:
     if not omitted:
         _same_length(gpus)
     lost = tuple(fault.gpu or fault.text for fault in driver_fault.find(text, TOOL) if fault.kind == "gpu-lost")
+    omitted = omitted or list(not_shown([gpu.index for gpu in gpus], lost))
     return GpuInventory(source="nvlink-s", gpus=tuple(gpus), lost=lost, omitted=tuple(omitted))
 
 

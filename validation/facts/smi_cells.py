@@ -88,6 +88,8 @@ def read(reading: Reading, at: int, line: str) -> None:
         reading.closed = True
     elif BANNER.search(line):
         reading.banner = BANNER.search(line)
+    elif _PROCESSES.match(line):
+        reading.place = "processes"  # pasted without its bar
     elif line.startswith("|") and (cells := _cells(line)):
         _cells_read(reading, at, line, cells)
 
@@ -142,7 +144,8 @@ def _row(first: re.Match[str], bus: re.Match[str], ecc: str, at: int) -> Row:
 def _brand(name: str) -> str | Missing:
     """By the first words of a name, which are there where the rest is cut."""
     words = name.removeprefix("NVIDIA ").split()
-    return words[0] if words and words[0] in _BRANDS else ABSENT
+    first = words[0].rstrip(".…") if words else ""
+    return first if first in _BRANDS else ABSENT
 
 
 def _ecc(cell: str) -> Ecc:

@@ -6,7 +6,7 @@ import re
 
 from profiles.errors import ParseError
 from validation.facts import driver_fault, merge
-from validation.facts.fields import THROTTLE_BITS, RawGpu, gpu, lost_gpus, throttle_mask
+from validation.facts.fields import THROTTLE_BITS, RawGpu, gpu, lost_gpus, not_shown, throttle_mask
 from validation.facts.gpu import DriverFault, Gpu, GpuInventory
 from validation.facts.missing import ABSENT, Missing
 from validation.facts.text import integer, lines, word
@@ -104,13 +104,16 @@ def parse(text: str) -> GpuInventory:
     attached = integer(counts.pop(), TOOL, "count") if len(counts) == 1 else ABSENT
     lost = lost_gpus(gpus, [fault.gpu or fault.text for fault in named if fault.kind == "gpu-lost"])
     short = not isinstance(attached, Missing) and attached > len(gpus) + len(lost)
+    omitted = [f"{attached} GPUs are attached, {len(gpus)} are shown"] if short else []
+    if "index" in columns and not short:
+        omitted += not_shown([one.index for one in gpus], lost)
     return GpuInventory(
         source="nvidia-smi-csv",
         gpus=gpus,
         driver_version=word(versions.pop()) if len(versions) == 1 else word(None),
         attached=attached,
         lost=lost,
-        omitted=(f"{attached} GPUs are attached, {len(gpus)} are shown",) if short else (),
+        omitted=tuple(omitted),
     )
 
 

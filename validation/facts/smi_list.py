@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from profiles.errors import ParseError
 from validation.facts import driver_fault
+from validation.facts.fields import not_shown
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.missing import ABSENT, Missing
 from validation.facts.text import short_lines, word
@@ -68,7 +69,9 @@ def parse_list(text: str) -> GpuList:
     if indices != sorted(set(indices)):
         raise ParseError(LIST_TOOL, 0, f"GPU indices {indices} are not in order")
     lost = tuple(fault.gpu or fault.text for fault in faults if fault.kind == "gpu-lost")
-    return GpuList(GpuInventory(source="nvidia-smi-l", gpus=tuple(gpus), lost=lost), tuple(slices))
+    omitted = not_shown(indices, lost)
+    inventory = GpuInventory(source="nvidia-smi-l", gpus=tuple(gpus), lost=lost, omitted=omitted)
+    return GpuList(inventory, tuple(slices))
 
 
 def parse_version(text: str) -> SmiVersion:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from profiles.errors import ParseError
 from validation.facts import driver_fault, merge
-from validation.facts.fields import lost_gpus
+from validation.facts.fields import lost_gpus, not_shown
 from validation.facts.gpu import Gpu, GpuInventory
 from validation.facts.missing import ABSENT, Missing
 from validation.facts.smi_cells import BANNER, TOOL, MigSlice, Reading, Row, read
@@ -57,15 +57,17 @@ def parse_table(text: str) -> SmiTable:
             read(reading, *final)
         tables.append(_table(reading))
     faults = driver_fault.find(text, TOOL)
-    lost = [fault.gpu or fault.text for fault in faults if fault.kind == "gpu-lost"]
+    named = [fault.gpu or fault.text for fault in faults if fault.kind == "gpu-lost"]
     warned = tuple(fault.gpu or fault.text for fault in faults if fault.kind == "inforom-corrupt")
     table = tables[-1]
     for older in reversed(tables[:-1]):
         table = _joined(table, older)
-    if not table.inventory.gpus:
-        raise ParseError(TOOL, 0, "no row of a GPU")
     gpus = table.inventory.gpus
-    return replace(table, inventory=replace(table.inventory, lost=lost_gpus(gpus, lost), warned=warned))
+    if not gpus:
+        raise ParseError(TOOL, 0, "no whole row of a GPU")
+    lost = lost_gpus(gpus, named)
+    omitted = (*table.inventory.omitted, *not_shown([gpu.index for gpu in gpus], lost))
+    return replace(table, inventory=replace(table.inventory, lost=lost, warned=warned, omitted=omitted))
 
 
 def _tables(lines: list[str]) -> list[list[tuple[int, str]]]:

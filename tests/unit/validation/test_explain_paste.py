@@ -70,3 +70,14 @@ def test_a_text_that_nobody_knows_is_unknown() -> None:
 def test_a_cut_output_stays_unknown_however_it_is_read() -> None:
     (output,) = explain_paste(f"$ nvidia-smi nvlink -s\n{LIST}\tLink 0: 26.562 GB/s\n\tLink 2: 26.562 GB/s\n").outputs
     assert output.explanation.verdict is Verdict.UNKNOWN
+
+
+def test_behind_a_filter_that_leaves_nothing_known_the_filter_is_blamed() -> None:
+    (output,) = explain_paste("$ nvidia-smi -q | grep Recovery\n    GPU Recovery Action : None\n").outputs
+    (finding,) = output.explanation.findings
+    assert finding.remedy == "Show what it prints without the filter: nvidia-smi -q"
+
+
+def test_of_two_outputs_in_a_row_the_one_that_can_be_read_is() -> None:
+    text = "0, GPU-0, 3 MiB\n\ngpu_uuid, pid, process_name, used_gpu_memory [MiB]\nGPU-0, 41, python, 3 MiB\n"
+    assert kinds(text) == [("", "nvidia-smi-csv", Verdict.UNKNOWN), ("", "nvidia-smi-apps", Verdict.NOT_APPLICABLE)]

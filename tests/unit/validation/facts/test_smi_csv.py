@@ -106,3 +106,8 @@ def test_of_a_loop_each_gpu_is_read_once_with_what_any_round_found() -> None:
     assert [(gpu.index, gpu.temperature_c, gpu.ecc.volatile_uncorrected) for gpu in gpus] == [(0, 50, 2), (1, 51, 0)]
     with pytest.raises(ParseError, match="tells the GPUs apart"):
         smi_csv.parse("timestamp, temperature.gpu\nt1, 40\nt2, 41\n")
+
+
+def test_an_index_that_is_skipped_is_a_gpu_that_is_not_shown() -> None:
+    assert smi_csv.parse("index, name\n0, NVIDIA L4\n2, NVIDIA L4\n").omitted == ("GPU 1 is not shown",)
+    assert smi_csv.parse("name, temperature.gpu\nNVIDIA L4, 40\n").omitted == ()

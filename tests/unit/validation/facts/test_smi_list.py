@@ -47,3 +47,10 @@ def test_the_driver_is_named_kmd_from_610_on() -> None:
 def test_a_slice_before_any_gpu_is_a_text_without_its_beginning() -> None:
     with pytest.raises(ParseError, match="line 1: a MIG device before any GPU: the text's beginning is missing"):
         smi_list.parse_list("  MIG 3g.48gb     Device  0: (UUID: MIG-1)\n")
+
+
+def test_a_gpu_that_the_list_skips_is_not_shown_unless_it_is_lost() -> None:
+    text = "GPU 0: NVIDIA L4 (UUID: GPU-0)\nGPU 2: NVIDIA L4 (UUID: GPU-2)\n"
+    assert smi_list.parse_list(text).inventory.omitted == ("GPU 1 is not shown",)
+    lost = "Unable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error\n"
+    assert smi_list.parse_list(lost + text).inventory.omitted == ()

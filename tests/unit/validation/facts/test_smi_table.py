@@ -189,7 +189,7 @@ def test_rows_left_out_by_dots_are_said() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (RULE + BANNER, "no row of a GPU"),
+        (RULE + BANNER, "no whole row of a GPU"),
         (table(row(ecc="0 %")), "'0 %' stands where the count of ECC errors is"),
         (table(row(temp="102MiB")), "is not fan, temperature, state and power"),
         (table(row().replace("102MiB /  81559MiB", "7%")), "are not memory and load"),
@@ -217,3 +217,15 @@ def test_a_gpu_that_the_driver_lost_is_named() -> None:
 def test_a_warning_of_the_inforom_below_the_table_is_kept() -> None:
     text = table(row()) + "WARNING: infoROM is corrupted at gpu 00000000:3B:00.0\n"
     assert smi_table.parse_table(text).inventory.warned == ("0000:3b:00.0",)
+
+
+def test_gpus_before_the_first_or_between_two_that_are_shown_are_missed() -> None:
+    assert read(row(2), row(3)).inventory.omitted == ("GPUs 0 to 1 are not shown",)
+    assert read(row(0), row(2), row(5)).inventory.omitted == ("GPUs 1, 3, 4 are not shown",)
+    lost = "Unable to determine the device handle for GPU1: 0000:5E:00.0: Unknown Error\n"
+    assert smi_table.parse_table(lost + table(row(0), row(2))).inventory.omitted == ()
+
+
+def test_a_table_of_processes_without_its_bar_is_one() -> None:
+    text = table(row()).replace("| Processes:", "Processes:")
+    assert smi_table.parse_table(text).inventory.gpus[0].processes == 0
