@@ -24,6 +24,7 @@ from validation.checks.tools import TOOL_CHECKS
 from validation.facts import driver_fault, inventory_view, nvml
 from validation.facts.gpu import DriverFault, GpuInventory
 from validation.facts.missing import ABSENT, Missing
+from validation.facts.services import Services
 from validation.facts.smi_list import GpuList
 from validation.facts.smi_table import SmiTable
 from validation.facts.store import FactGapError, Facts
@@ -173,7 +174,9 @@ def _fault(text: str, kind: Kind) -> DriverFault | None:
 
 
 def _unfolded(fact: object) -> list[object]:
-    """A fact that holds an inventory beside something else gives both."""
+    """A fact that holds an inventory, or the unit that the gate looks at, beside something else gives both."""
+    if isinstance(fact, Services) and fact.fabric_manager is not None:
+        return [fact.fabric_manager, fact]
     return [fact.inventory, fact] if isinstance(fact, (GpuList, SmiTable)) else [fact]
 
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from profiles.errors import ParseError
 from validation.facts import (
+    container_error,
     container_gpus,
     cuda_toolkit,
     dcgm,
     dcgm_nvlink,
+    docker_info,
     driver_fault,
     eadm,
     fi_info,
@@ -34,6 +36,7 @@ from validation.facts import (
     rdma,
     rdma_counters,
     rdma_link,
+    services,
     smi_csv,
     smi_list,
     smi_rows,
@@ -42,7 +45,6 @@ from validation.facts import (
     smi_xml,
     stress_ng,
     sysfs,
-    systemctl,
     topo,
     topo_p2p,
     vgpu,
@@ -79,6 +81,11 @@ def _is_csv(text: str) -> bool:
     return smi_csv.is_header(rows[0]) or ("GPU-" in rows[0] and "," in rows[0] and "UUID:" not in rows[0])
 
 
+def _is_container_error(text: str) -> bool:
+    """Unless it passes on what the driver said, which tells more."""
+    return container_error.is_it(text) and driver_fault.first(text, "text") is None
+
+
 def _driver_error(text: str) -> object:
     fault = driver_fault.first(text, "text")
     if fault is None:
@@ -106,7 +113,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("cuda-version-files", "CUDA version files", _json_has("cuda", "cuda_cudart"), cuda_toolkit.parse_files),
     Kind("fio", "disk test", lambda text: '"fio version"' in text and '"jobs"' in text, fio.parse),
     Kind("stress-ng", "stress test of the host", _has(r"^stress-ng: \w+:\s+\[\d+\]"), stress_ng.parse),
-    Kind("nvidia-ctk", "GPUs for containers", _has(r"Found \d+ CDI devices?\b"), container_gpus.parse),
+    Kind("nvidia-ctk-version", "container toolkit", container_gpus.is_version, container_gpus.parse_version),
+    Kind("nvidia-ctk", "GPUs for containers", container_gpus.is_it, container_gpus.parse),
     Kind("dcgmi-nvlink", "NVLink states as DCGM sees them", _has(r"^\s+gpuId \d+:\s*$"), dcgm_nvlink.parse),
     Kind("lscpu", "CPU and NUMA layout", _json_has("lscpu", "field"), numa_tools.parse_lscpu),
     Kind("nvidia-smi-q-x", "GPU inventory as XML", _has(r"<nvidia_smi_log\b"), smi_xml.parse),
@@ -228,8 +236,10 @@ KINDS: tuple[Kind, ...] = (
         _has(r"^\S*/cuda[^/\s]*/version\.(?:json|txt):|^CUDA Version \d+\.\d+\.\d+\s*$"),
         cuda_toolkit.parse_files,
     ),
-    Kind("systemctl", "a systemd unit", _has(r"^(?:LoadState|ActiveState)="), systemctl.parse),
+    Kind("systemctl", "systemd units", services.is_it, services.parse),
+    Kind("docker-info", "Docker's own state", docker_info.is_it, docker_info.parse),
     Kind("lspci", "PCI functions", lspci.is_it, lspci.parse_any),
+    Kind("container-error", "why a container got no GPU", _is_container_error, container_error.parse),
     Kind(
         "driver-error", "the driver's error", lambda text: driver_fault.first(text, "text") is not None, _driver_error
     ),

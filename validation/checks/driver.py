@@ -25,6 +25,16 @@ _FAULTS: dict[str, tuple[str, FaultClass, str]] = {
         FaultClass.SOFTWARE,
         "Load it (modprobe nvidia); look for nouveau, Secure Boot, and a DKMS build that failed for this kernel.",
     ),
+    "no-access": (
+        "the driver's library may not talk to the driver",
+        FaultClass.SOFTWARE,
+        "In a container: start it again, which gives it back its devices after a daemon-reload; on the host: as root.",
+    ),
+    "no-library": (
+        "the driver's library is not there",
+        FaultClass.SOFTWARE,
+        "Install the NVIDIA driver; a container gets its library from the host, by NVIDIA's runtime or CDI.",
+    ),
     "no-devices": ("the driver finds no GPU", FaultClass.REPLACE_NOW, "Replace the host."),
     "gpu-lost": ("a GPU is lost", FaultClass.REPLACE_NOW, "Replace the host."),
     "fabric-not-ready": (

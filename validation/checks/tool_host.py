@@ -79,10 +79,14 @@ class ContainersSeeGpus(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         found = facts.need(ContainerGpus)
         wanted = expected.profile.gpu.count.value if expected.profile else 0
-        if not found.devices:
-            yield self.finding(Verdict.FAIL, "host", "no CDI device: containers see no GPU")
+        for broken in found.broken:
+            yield self.finding(Verdict.FAIL, "host", f"a CDI specification cannot be read: {broken}")
+        if not found.gpus:
+            message = "no CDI device of NVIDIA's: who asks by CDI gets no GPU; NVIDIA's own runtime does without"
+            yield self.finding(Verdict.WARN, "host", message)
         elif wanted and found.indices and len(found.indices) != wanted:
             message = f"{counted(len(found.indices), 'GPU')} of {wanted} are there for containers"
             yield self.finding(Verdict.FAIL, "host", message, expected=counted(wanted, "GPU"))
         else:
-            yield self.finding(Verdict.PASS, "host", f"containers can be given {listed(found.devices, limit=3)}")
+            driver = f", with the libraries of driver {found.driver}" if found.driver else ""
+            yield self.finding(Verdict.PASS, "host", f"containers can be given {listed(found.gpus, limit=3)}{driver}")

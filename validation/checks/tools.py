@@ -9,6 +9,7 @@ from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.settings import GRACE
 from validation.checks.counters import judged_counter
+from validation.checks.tool_containers import ContainerStarts, DockerKnowsGpus
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
 from validation.checks.tool_host import ContainersSeeGpus, FioRun, StressRun
 from validation.checks.tool_network import EadmAnswer, EfaPresent, RdmaCounted, RdmaPorts
@@ -19,6 +20,7 @@ from validation.checks.tool_results import (
     NvBandwidthResult,
     OciHealthResult,
 )
+from validation.checks.tool_services import ServicesRun
 from validation.checks.tool_smi import NvlinkAlone, PeersAlone, RetiredPagesListed, SmiTableRead, SmiVersionsMatch
 from validation.checks.wording import counted, listed
 from validation.facts.mdstat import RaidArray, RaidArrays
@@ -136,6 +138,9 @@ TOOL_CHECKS: tuple[Check, ...] = (
     FioRun(),
     StressRun(),
     ContainersSeeGpus(),
+    ContainerStarts(),
+    DockerKnowsGpus(),
+    ServicesRun(),
     NvlinkErrorCounters(),
     NvlinkAlone(),
     PeersAlone(),

@@ -15,6 +15,11 @@ _HANDLE = re.compile(
 # In this order: the first that matches names the line. Texts of nvidia-smi, the CUDA runtime and NVML.
 _KINDS = (
     ("library-mismatch", re.compile(r"Driver/library version mismatch|LIB_RM_VERSION_MISMATCH", re.I)),
+    (
+        "no-access",
+        re.compile(r"Failed to initialize NVML: (?:Unknown Error|Insufficient Permissions|GPU access blocked)", re.I),
+    ),
+    ("no-library", re.compile(r"ERROR_LIBRARY_NOT_FOUND|libnvidia-ml\.so\S*: cannot open shared object file", re.I)),
     ("gpu-lost", re.compile(r"Unable to determine the device handle for GPU|GPU is lost|ERROR_GPU_IS_LOST", re.I)),
     (
         "not-loaded",
@@ -44,6 +49,7 @@ _WORDS = (
     "version mismatch", "version_mismatch", "device handle", "gpu is lost", "gpu_is_lost", "nvidia driver",
     "driver not loaded", "driver_not_loaded", "no supported driver", "no devices", "not yet initialized",
     "system_not_ready", "systemnotready", "cuda error", "initialize nvml", "topology matrix",
+    "library_not_found", "libnvidia-ml",
     "capability matrix", "inforom",
 )  # fmt: skip
 

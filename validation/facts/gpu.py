@@ -161,7 +161,8 @@ class GpuInventory:
 class DriverFault:
     """The driver or its library said that it cannot work at all, in words that name the fault.
 
-    ``kind``: ``library-mismatch``, ``not-loaded``, ``no-devices``, ``gpu-lost``, ``fabric-not-ready`` (CUDA 802),
+    ``kind``: ``library-mismatch``, ``not-loaded``, ``no-access`` (the library may not talk to the driver, as in a
+    container that lost its devices), ``no-library``, ``no-devices``, ``gpu-lost``, ``fabric-not-ready`` (CUDA 802),
     ``no-matrix`` (``nvidia-smi topo`` gave up without a cause), ``inforom-corrupt`` (a warning beside the output).
     """
 

@@ -24,7 +24,7 @@ def parse_all(text: str) -> tuple[Unit, ...]:
                 blocks.append({})
             continue
         key, equals, value = stripped.partition("=")
-        if not equals or not key.isalpha():
+        if not equals or not key.isidentifier():
             raise ParseError(TOOL, number, f"{stripped[:80]!r} is not KEY=VALUE")
         blocks[-1][key] = value
     units = [_unit(block) for block in blocks if block]

@@ -11,7 +11,11 @@ from validation.facts import driver_fault
     ("line", "kind", "gpu"),
     [
         ("Failed to initialize NVML: Driver/library version mismatch", "library-mismatch", ""),
-        ("Failed to initialize NVML: Unknown Error", "not-loaded", ""),
+        ("Failed to initialize NVML: Unknown Error", "no-access", ""),
+        ("Failed to initialize NVML: Insufficient Permissions", "no-access", ""),
+        ("Failed to initialize NVML: Driver Not Loaded", "not-loaded", ""),
+        ("failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND", "no-library", ""),
+        ("libnvidia-ml.so.1: cannot open shared object file: no such file or directory", "no-library", ""),
         ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure", "not-loaded", ""),
         ("No devices were found", "no-devices", ""),
         ("Unable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error", "gpu-lost", "0000:34:00.0"),
