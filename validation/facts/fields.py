@@ -147,12 +147,20 @@ def _fabric(raw: RawGpu) -> Fabric:
     )
 
 
+def _uncorrected(raw: RawGpu) -> int | Missing:
+    """Since driver load. In MIG mode each slice counts its own (``ecc.slices``), and the GPU may say 0 all along."""
+    whole, slices = raw.total("ecc.volatile_uncorrected"), raw.total("ecc.slices")
+    if isinstance(slices, Missing) or not slices:
+        return whole
+    return slices if isinstance(whole, Missing) else max(whole, slices)
+
+
 def _ecc(raw: RawGpu) -> Ecc:
     return Ecc(
         enabled=raw.flag("ecc.enabled"),
         enabled_next=raw.flag("ecc.enabled_next"),
         volatile_corrected=raw.total("ecc.volatile_corrected"),
-        volatile_uncorrected=raw.total("ecc.volatile_uncorrected"),
+        volatile_uncorrected=_uncorrected(raw),
         aggregate_corrected=raw.total("ecc.aggregate_corrected"),
         aggregate_uncorrected=raw.total("ecc.aggregate_uncorrected"),
         sram_threshold_exceeded=raw.flag("ecc.sram_threshold_exceeded"),

@@ -90,6 +90,7 @@ _SUMS = {
     for scope in ("volatile", "aggregate")
     for kind, bits, parts in (("corrected", "single bit", _CORRECTED), ("uncorrected", "double bit", _UNCORRECTED))
 }
+_SLICE_ERRORS = "mig device/ecc errors/volatile/sram uncorrectable"
 _REASONS = {
     "idle": "gpu_idle",
     "applications clocks setting": "applications_clocks_setting",
@@ -112,6 +113,7 @@ class _Block:
     line: int
     values: dict[str, str] = field(default_factory=dict)
     processes: int | Missing = ABSENT
+    slices: list[str] = field(default_factory=list)  # uncorrectable errors of each MIG device
 
 
 def parse(text: str) -> GpuInventory:
@@ -180,6 +182,8 @@ def _read_line(head: dict[str, str], blocks: list[_Block], headings: list[tuple[
             block.processes = 0 if match[3].strip().lower() == "none" else _process_word(match[3])
         elif path == "processes/process id":
             block.processes = 1 if isinstance(block.processes, Missing) else block.processes + 1
+        if path == _SLICE_ERRORS:
+            block.slices.append(match[3])
         block.values.setdefault(path, match[3])
     # "HW Slowdown : Not Active" is a field with fields below it.
     headings.append((indent, key))
@@ -212,6 +216,7 @@ def _raw(index: int, block: _Block) -> RawGpu:
         if not values[key] and section:
             values[key] = (section,)  # "Remapped Rows : N/A" gives that word to each of its fields
     values["pci_address"] = values["pci_address"] or (block.address,)
+    values["ecc.slices"] = tuple(block.slices)
     return RawGpu(
         tool=TOOL,
         index=index,

@@ -81,6 +81,7 @@ _SUMS = {
     for scope in ("volatile", "aggregate")
     for kind, total, parts in (("corrected", "single_bit", _CORRECTED), ("uncorrected", "double_bit", _UNCORRECTED))
 }
+_SLICE_ERRORS = "mig_devices/mig_device/ecc_error_count/volatile_count/sram_uncorrectable"
 _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(.+)$")
 
 
@@ -151,6 +152,9 @@ def _raw(index: int, element: Element) -> RawGpu:
         whole = element.findtext(total)
         printed = {path.rpartition("/")[2]: part for path in parts if (part := element.findtext(path)) is not None}
         values[key] = parts_of(printed) if whole is None else (whole,)
+    slices = element.findall(_SLICE_ERRORS)
+    if slices:
+        values["ecc.slices"] = tuple(count.text or "" for count in slices)
     if "pci_address" not in values:
         values["pci_address"] = (element.get("id", ""),)
     reasons = element.find("clocks_event_reasons")
