@@ -133,7 +133,12 @@ def _columns(number: int, header: str) -> list[str]:
     if len(set(columns)) != len(columns):
         raise ParseError(TOOL, number, "a column is named twice")
     if not set(columns) & _KNOWN:
-        raise ParseError(TOOL, number, "no header, so no column can be told: name the fields asked for (--fields)")
+        raise ParseError(
+            TOOL,
+            number,
+            "no header, so no column can be told: name the fields asked for (--fields)",
+            remedy="Say what --query-gpu was asked for, in that order: kiln explain --fields index,name,...",
+        )
     return columns
 
 
@@ -142,7 +147,8 @@ def _gpus(columns: list[str], rows: list[dict[str, str]]) -> tuple[Gpu, ...]:
     names = [name for name in _IDENTITY if name in columns]
     rounds = len({row["timestamp"] for row in rows}) if "timestamp" in columns else 1
     if rounds > 1 and not names:
-        raise ParseError(TOOL, 0, f"{len(rows)} rows of a loop, and no column (index, uuid) that tells the GPUs apart")
+        why = f"{len(rows)} rows of a loop, and no column (index, uuid) that tells the GPUs apart"
+        raise ParseError(TOOL, 0, why, remedy="Ask for index or uuid too, or show one round (without -l).")
     seen: dict[tuple[str, ...], Gpu] = {}
     for at, row in enumerate(rows):
         key = tuple(row[name] for name in names) if rounds > 1 else (str(at),)
