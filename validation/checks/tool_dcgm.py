@@ -2,16 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.wording import counted, listed
-from validation.facts.dcgm import DcgmDiag, DcgmHealth, DcgmTest
+from validation.facts.dcgm import DcgmDiag, DcgmNote, DcgmTest
+from validation.facts.dcgm_health import DcgmHealth
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _SKIPPED = ("skip", "not run")
+# NVIDIA's extended utility diagnostic is a package of its own, for root alone: DCGM skips it on healthy hosts.
+_EXTRA_PACKAGE = re.compile(r"\beud\b|_eud\b", re.I)
+_CONFIGURATION = 5  # DCGM's severity of what is set up otherwise than it wants, and no fault of hardware
+_RUN_AGAIN = "Run the diagnostic again on that GPU alone; if it repeats, replace the host."
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a failure of a test means where its words are those of a known cause that is no broken GPU."""
+
+    words: re.Pattern[str]
+    verdict: Verdict
+    fault_class: FaultClass
+    remedy: str
+    severity: int = 0
+
+    def fits(self, test: str, note: DcgmNote) -> bool:
+        return self.words.search(f"{test}: {note.text}") is not None or bool(
+            self.severity and note.severity == self.severity
+        )
+
+
+_KNOWN = (
+    _Known(
+        re.compile(r"persistence mode|environment variables?\b|graphics process", re.I),
+        Verdict.WARN,
+        FaultClass.CONFIGURATION,
+        "A setting, no fault of the GPU: set it as DCGM asks, and run the diagnostic again.",
+        _CONFIGURATION,
+    ),
+    _Known(
+        re.compile(r"denylist|blacklist|nvml library|cuda (?:main|toolkit|runtime) library|permissions and os", re.I),
+        Verdict.FAIL,
+        FaultClass.SOFTWARE,
+        "Mend the driver's installation as DCGM says, and run the diagnostic again.",
+    ),
+    # DCGM 4.5.0 measures right after its own burn-in (NVIDIA/DCGM issue 272).
+    _Known(
+        re.compile(r"utilization for the GPU.*is greater than", re.I),
+        Verdict.UNKNOWN,
+        FaultClass.OPERATOR,
+        "The GPU was busy, so nothing was measured: run this test alone (dcgmi diag -r nvbandwidth).",
+    ),
+    # NVIDIA/DCGM issue 242.
+    _Known(
+        re.compile(r"total+ing 0(?:\.0+)? seconds", re.I),
+        Verdict.WARN,
+        FaultClass.OPERATOR,
+        "A violation of no duration is a known false alarm of DCGM: run the test again.",
+    ),
+)
 
 
 class DcgmDiagResult(Check):
@@ -19,38 +73,72 @@ class DcgmDiagResult(Check):
 
     id = "tool.dcgm"
     title = "DCGM diagnostic"
-    why = 'DCGM says "Successfully ran diagnostic" and skips every hardware test on a board it does not list.'
-    source = "NVIDIA/DCGM issues 55, 139, 198; a table with Pass and Fail in one cell (stas00/ml-engineering)"
-    remedy = "Run the diagnostic again on that GPU alone; if it repeats, replace the host."
+    why = (
+        'DCGM says "Successfully ran diagnostic" and skips every hardware test on a board it does not list; it fails '
+        "healthy boards for a setting, for being busy, and for a violation of 0.0 seconds."
+    )
+    source = (
+        "NVIDIA/DCGM issues 55, 139, 198, 242, 272, 284, severities of dcgm_errors.h; a table with Pass and Fail in "
+        "one cell (stas00/ml-engineering)"
+    )
+    remedy = _RUN_AGAIN
     fault_class = FaultClass.REPLACE_NOW
     requires = (DcgmDiag,)
     needs_profile = False
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        tests = facts.need(DcgmDiag).tests
-        good = True
-        for test in tests:
-            for word, verdict in (("fail", Verdict.FAIL), ("error", Verdict.UNKNOWN), ("warn", Verdict.WARN)):
-                for gpu in test.gpus(word):
-                    good = False
-                    yield self.finding(verdict, _who(gpu), f"{test.name}: {word}{_notes(test)}", expected="pass")
-        skipped = [test.name for test in tests if any(word in _SKIPPED for _, word in test.results)]
+        diag = facts.need(DcgmDiag)
+        remedy = "Mend what DCGM names, and run the diagnostic again."
+        for error in diag.errors:
+            yield self.finding(Verdict.UNKNOWN, "host", f"DCGM did not run it: {error}", remedy=remedy)
+        found = [finding for test in diag.tests for finding in self._bad(test)]
+        yield from found
+        skipped = [test.name for test in diag.tests if any(word in _SKIPPED for _, word in test.results)]
+        extra = [name for name in skipped if _EXTRA_PACKAGE.search(name)]
         if skipped:
-            message = (
-                f"{len(skipped)} of {counted(len(tests), 'test')} skipped, so nothing was looked at: {listed(skipped)}"
-            )
-            remedy = "Give DCGM the board's limits, or run kiln validate --burn-in instead: a skipped test is no pass."
-            yield self.finding(Verdict.UNKNOWN, "host", message, expected="every test runs", remedy=remedy)
-        elif good:
-            yield self.finding(Verdict.PASS, "host", f"{counted(len(tests), 'test')} passed")
+            yield self._skip(skipped, len(diag.tests), only_extra=len(extra) == len(skipped))
+        elif not found and diag.tests:
+            names = listed([test.name for test in diag.tests])
+            yield self.finding(Verdict.PASS, "host", f"{counted(len(diag.tests), 'test')} passed: {names}")
+
+    def _skip(self, skipped: list[str], tests: int, *, only_extra: bool) -> Finding:
+        message = f"{len(skipped)} of {counted(tests, 'test')} skipped, so nothing was looked at: {listed(skipped)}"
+        remedy = "Give DCGM the board's limits, or run kiln validate --burn-in instead: a skipped test is no pass."
+        if only_extra and len(skipped) < tests:
+            remedy = "It needs NVIDIA's separate package and root: install it, or do without this one test."
+            return self.finding(Verdict.WARN, "host", message, expected="every test runs", remedy=remedy)
+        return self.finding(Verdict.UNKNOWN, "host", message, expected="every test runs", remedy=remedy)
+
+    def _bad(self, test: DcgmTest) -> Iterator[Finding]:
+        """What one test found, and what it warns of although it calls itself passed."""
+        trouble = False
+        for word, verdict in (("fail", Verdict.FAIL), ("error", Verdict.UNKNOWN), ("warn", Verdict.WARN)):
+            for gpu in test.gpus(word):
+                trouble = True
+                yield self._failed(test, gpu, word, verdict)
+        if not trouble and test.notes and test.gpus("pass"):
+            message = f"{test.name}: pass, with a warning{_said(test.notes)}"
+            yield self.finding(Verdict.WARN, "host", message, expected="pass without a warning")
+
+    def _failed(self, test: DcgmTest, gpu: int, word: str, verdict: Verdict) -> Finding:
+        notes = test.notes_on(gpu)
+        message = f"{test.name}: {word}{_said(notes)}"
+        reasons = notes or (DcgmNote(""),)
+        known = next((item for item in _KNOWN if all(item.fits(test.name, note) for note in reasons)), None)
+        if known is None or word != "fail":
+            return self.finding(verdict, _who(gpu), message, expected="pass")
+        return self.finding(
+            known.verdict, _who(gpu), message, expected="pass", remedy=known.remedy, fault_class=known.fault_class
+        )
 
 
 def _who(gpu: int) -> str:
     return f"GPU{gpu}" if gpu >= 0 else "host"
 
 
-def _notes(test: DcgmTest) -> str:
-    return f" ({' '.join(test.notes)})" if test.notes else ""
+def _said(notes: Iterable[DcgmNote]) -> str:
+    said = list(dict.fromkeys(note.text for note in notes if note.text))
+    return f" ({' '.join(said)})" if said else ""
 
 
 class DcgmHealthResult(Check):
@@ -58,8 +146,11 @@ class DcgmHealthResult(Check):
 
     id = "tool.dcgm_health"
     title = "DCGM health"
-    why = "DCGM reports every NVLink of a board without a bridge as down: a fault only where links are expected."
-    source = "NVIDIA/NVSentinel PR 1481; NVIDIA/DCGM issue 49"
+    why = (
+        "DCGM reports every NVLink of a board without a bridge as down, and IMEX as not ready on a host that needs "
+        "none: faults only where such a thing is expected."
+    )
+    source = "NVIDIA/NVSentinel PR 1481 and issue 1471, NVIDIA/aicr issue 2641; NVIDIA/DCGM issue 49"
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
     requires = (DcgmHealth,)
@@ -67,22 +158,41 @@ class DcgmHealthResult(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         health = facts.need(DcgmHealth)
-        links = expected.profile.links.nvlinks if expected.profile else None
-        for gpu, system, word, said in health.incidents:
-            if word.lower() == "healthy":
-                continue
-            message = f"{system}: {word} ({listed(said, limit=3)})"
-            if "nvlink" not in system.lower():
-                verdict = Verdict.WARN if word.lower() == "warning" else Verdict.FAIL
-                yield self.finding(verdict, _who(gpu), message, expected="Healthy")
-            elif links is None:
-                remedy = "Judge it with --profile TYPE: on a board without NVLink bridge this is no fault."
-                message += "; a fault only on a machine with NVLink"
-                yield self.finding(Verdict.WARN, _who(gpu), message, remedy=remedy)
-            elif links.value == 0:
-                message = f"{system}: {word}, but this machine has no NVLink by design"
-                yield self.finding(Verdict.NOT_APPLICABLE, _who(gpu), message)
-            else:
-                yield self.finding(Verdict.FAIL, _who(gpu), message, expected=f"{links.value} NVLinks active")
+        if health.error:
+            remedy = "Turn the watches on (dcgmi health -s a), wait a minute, and ask again."
+            yield self.finding(Verdict.UNKNOWN, "host", f"DCGM looked at nothing: {health.error}", remedy=remedy)
+            return
+        bad = [incident for incident in health.incidents if incident[2].lower() != "healthy"]
+        for gpu, system, word, said in bad:
+            yield self._incident(gpu, system, word, said, expected)
+        if bad:
+            return
         if health.overall.lower() == "healthy":
             yield self.finding(Verdict.PASS, "host", "DCGM calls every watched system healthy")
+        else:
+            message = f"the overall health is {health.overall}, and no system in it is bad"
+            yield self.finding(Verdict.UNKNOWN, "host", message)
+
+    def _incident(self, gpu: int, system: str, word: str, said: tuple[str, ...], expected: Expectation) -> Finding:
+        links = expected.profile.links.nvlinks if expected.profile else None
+        message = f"{system}: {word} ({listed(said, limit=3)})" if said else f"{system}: {word}"
+        if "nvlink" not in system.lower():
+            grave = Verdict.FAIL if word.lower() == "failure" else Verdict.UNKNOWN
+            verdict = Verdict.WARN if word.lower() == "warning" else grave
+            return self.finding(verdict, _who(gpu), message, expected="Healthy")
+        if _only_imex(" ".join(said)):
+            remedy = "Where NVLink spans hosts (NVL72), start nvidia-imex; on any other host turn this watch off."
+            message += "; IMEX is needed only where NVLink spans hosts, and says nothing of the links"
+            return self.finding(Verdict.WARN, _who(gpu), message, remedy=remedy, fault_class=FaultClass.CONFIGURATION)
+        if links is None:
+            remedy = "Judge it with --profile TYPE: on a board without NVLink bridge this is no fault."
+            message += "; a fault only on a machine with NVLink"
+            return self.finding(Verdict.WARN, _who(gpu), message, remedy=remedy)
+        if links.value == 0:
+            message = f"{system}: {word}, but this machine has no NVLink by design"
+            return self.finding(Verdict.NOT_APPLICABLE, _who(gpu), message)
+        return self.finding(Verdict.FAIL, _who(gpu), message, expected=f"{links.value} NVLinks active")
+
+
+def _only_imex(said: str) -> bool:
+    return "IMEX" in said and not re.search(r"\bNvLink link\b|\bdown\b|\bCRC\b|replay|recovery", said, re.I)

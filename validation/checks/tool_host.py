@@ -8,10 +8,16 @@ from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.wording import counted, listed
 from validation.facts.container_gpus import ContainerGpus
-from validation.facts.fio import FioResult
+from validation.facts.fio import FioJob, FioResult
 from validation.facts.store import Facts
 from validation.facts.stress_ng import StressNg
 from validation.verdict import FaultClass, Finding, Verdict
+
+# Linux error codes that a disk, its controller or a verified block makes; every other one is of the machine's state or
+# of the order given (no space, no such file, not permitted): EIO ENXIO EBADE ENODATA ETIME EILSEQ ESHUTDOWN ETIMEDOUT
+# EUCLEAN EREMOTEIO EBADMSG.
+_OF_THE_DISK = frozenset((5, 6, 52, 61, 62, 74, 84, 108, 110, 117, 121))
+_EARLY = 0.9  # of the time asked for: stress-ng itself stops within a second
 
 
 class FioRun(Check):
@@ -20,32 +26,44 @@ class FioRun(Check):
     id = "tool.fio"
     title = "fio result"
     why = "A job that stopped with an error has moved nothing, and its average of zero looks like a slow disk."
-    source = "fio JSON output, fields error, bw_bytes and iops"
+    source = "fio JSON output, fields error, bw_bytes and iops; runs of fio 3.25 to 3.41 on failing and full disks"
     remedy = "Look at the kernel log for the disk, and run again; if it repeats, replace the host or the volume."
     fault_class = FaultClass.REPLACE_NOW
     requires = (FioResult,)
     needs_profile = False
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        jobs = facts.need(FioResult).jobs
-        for job in jobs:
+        result = facts.need(FioResult)
+        for job in result.jobs:
+            moved = job.read_bytes_s or job.write_bytes_s or job.trim_bytes_s
             if job.error:
-                yield self.finding(Verdict.FAIL, job.name, f"ended with error {job.error}", expected="error 0")
-            elif not job.read_bytes_s and not job.write_bytes_s:
+                yield self._error(job)
+            elif result.interrupted:
+                remedy = "Let it run to its end."
+                yield self.finding(Verdict.UNKNOWN, job.name, "a signal ended the run before its end", remedy=remedy)
+            elif not moved:
                 yield self.finding(Verdict.UNKNOWN, job.name, "measured nothing: no byte was read or written")
             else:
                 rates = f"read {job.read_bytes_s / 1e6:.0f} MB/s, write {job.write_bytes_s / 1e6:.0f} MB/s"
+                rates += f", trim {job.trim_bytes_s / 1e6:.0f} MB/s" if job.trim_bytes_s else ""
                 message = f"{rates}; without a floor no figure is good or bad"
                 yield self.finding(Verdict.NOT_APPLICABLE, job.name, message)
 
+    def _error(self, job: FioJob) -> Finding:
+        message = f"ended with error {job.error}{f': {job.why}' if job.why else ''}"
+        if job.error in _OF_THE_DISK:
+            return self.finding(Verdict.FAIL, job.name, message, expected="error 0")
+        remedy = "Mend what the error names (space, path, permission, option), and run again."
+        return self.finding(Verdict.UNKNOWN, job.name, message, expected="error 0", remedy=remedy)
+
 
 class StressRun(Check):
-    """stress-ng came to its end, and no stressor failed or was skipped."""
+    """stress-ng came to its end, and no stressor failed, was skipped or did nothing."""
 
     id = "tool.stress_ng"
     title = "stress-ng result"
     why = "A stressor that was skipped has stressed nothing, and the run still calls itself successful."
-    source = "stress-ng summary lines passed, failed and skipped"
+    source = "stress-ng summary lines passed, failed and skipped; runs of stress-ng 0.12 to 0.22"
     remedy = "Run again; if it repeats, replace the host."
     fault_class = FaultClass.REPLACE_NOW
     requires = (StressNg,)
@@ -53,15 +71,35 @@ class StressRun(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         run = facts.need(StressNg)
+        nothing, remedy = _not_stressed(run)
         if run.failed or run.failures or not run.succeeded:
-            said = f": {listed(run.failures, limit=3)}" if run.failures else ""
-            yield self.finding(Verdict.FAIL, "host", f"the run was not successful, {run.failed} failed{said}")
-        elif run.skipped:
-            message = f"{counted(run.skipped, 'stressor')} skipped, so nothing was looked at there"
-            yield self.finding(Verdict.UNKNOWN, "host", message, remedy="Name the stressors that this host can run.")
+            said = listed(run.failures or run.errors, limit=3)
+            message = f"the run was not successful, {run.failed} failed{f': {said}' if said else ''}"
+            yield self.finding(Verdict.FAIL, "host", message)
+        elif nothing:
+            yield self.finding(Verdict.UNKNOWN, "host", nothing, remedy=remedy)
+        elif run.errors:
+            message = f"the run was successful, and said: {listed(run.errors, limit=2)}"
+            yield self.finding(Verdict.WARN, "host", message, remedy="Mend what it names, and run again.")
+        elif run.untrusted:
+            message = f"the run was successful, and {counted(run.untrusted, 'metric')} of it cannot be trusted"
+            yield self.finding(Verdict.WARN, "host", message, remedy="Run again, longer.")
         else:
             done = f"{counted(run.passed, 'stressor')} passed" if run.passed else "the run was successful"
-            yield self.finding(Verdict.PASS, "host", done)
+            yield self.finding(Verdict.PASS, "host", f"{done} in {run.took_s:g} s")
+
+
+def _not_stressed(run: StressNg) -> tuple[str, str]:
+    """Why a run that calls itself successful has not shown anything, and what to do; empty where it has."""
+    skipped = f"{counted(run.skipped, 'stressor')} skipped" if run.skipped else listed(run.skips, limit=2)
+    if skipped:
+        return f"{skipped}, so nothing was looked at there", "Name the stressors that this host can run."
+    if run.took_s < run.asked_s * _EARLY:
+        return f"ended after {run.took_s:g} s of {run.asked_s:g} s that were asked for", "Let it run to its end."
+    if (run.counted and not run.passed) or not run.took_s:
+        what = "took no time" if not run.took_s else "no stressor passed"
+        return f"{what}: nothing was stressed", "Name the stressors, and run without --dry-run."
+    return "", ""
 
 
 class ContainersSeeGpus(Check):

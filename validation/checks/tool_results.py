@@ -1,4 +1,4 @@
-"""What the results of burn-in and bandwidth tools mean, taken alone: ``kiln explain`` judges these, no gate does.
+"""What the results of burn-in tools mean, taken alone: ``kiln explain`` judges these, no gate does.
 
 A tool's own closing word is not believed where its numbers say otherwise: gpu-burn ends with status 0 whatever it found
 and prints OK after doing nothing; a checker has printed IDEAL beside a bandwidth above the board's physical peak.
@@ -7,60 +7,25 @@ and prints OK after doing nothing; a checker has printed IDEAL beside a bandwidt
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from profiles.models import Expectation
 from validation.checks.base import Check
+from validation.checks.peaks import ANY_FP16_TFLOPS, peak_of
 from validation.checks.wording import counted, listed
-from validation.facts.gpu_burn import GpuBurn
+from validation.facts.gpu_burn import BurnGpu, GpuBurn
 from validation.facts.gpu_fryer import GpuFryer
-from validation.facts.nccl_tests import NcclResult
-from validation.facts.nvbandwidth import NvBandwidth
 from validation.facts.oci import OciResult
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _PEERS = 0.10  # gpu-fryer and superbench: a GPU more than 10 % below the best of its machine is slow
-_PCIE_PEAK_GBPS = (
-    63.0  # PCIe Gen5 x16, one direction: 32 GT/s x 16 / 8 x 128/130; a Gen6 host does not exist on these boards
-)
-
-
-@dataclass(frozen=True)
-class Peak:
-    """The physical limits of a board by the product name it prints: GB/s of memory, dense FP16 TFLOPS, NVLink GB/s."""
-
-    name: str
-    memory_gbps: float
-    fp16_tflops: float
-    nvlink_gbps: float
-
-
-# Data-sheet peaks, collected 2026-08; NVLink: links times the rate one of them prints, one direction.
-PEAKS = (
-    Peak("A100-SXM4-40GB", 1555, 312, 12 * 25),
-    Peak("A100-SXM4-80GB", 2039, 312, 12 * 25),
-    Peak("A800-SXM4-80GB", 2039, 312, 8 * 25),
-    Peak("H100 80GB HBM3", 3350, 989, 18 * 26.562),
-    Peak("H800", 3350, 989, 8 * 26.562),
-    Peak("H200", 4800, 989, 18 * 26.562),
-    Peak("B200", 8000, 2250, 18 * 53.125),
-    Peak("V100-SXM2-16GB", 900, 125, 6 * 25.781),
-    Peak("V100-SXM2-32GB", 900, 125, 6 * 25.781),
-    Peak("L40S", 864, 362, 0),
-    Peak("L4", 300, 121, 0),
-    Peak("T4", 320, 65, 0),
-)
-
-
-def peak_of(name: str) -> Peak | None:
-    """The limits of exactly this board: NVIDIA L4 is neither an L40S nor the vGPU profile L4-3Q."""
-    bare = name.removeprefix("NVIDIA ").removeprefix("Tesla ")
-    return next((peak for peak in PEAKS if peak.name == bare), None)
+_HALF = 0.5  # of the best's iterations: the GPU stood still for a part of the run, whatever its last rate was
+_FP8 = 2  # dense FP8 is twice dense FP16 on every board that has it
+_NO_WORK = "Run again for ten minutes; if it still does no work, reboot once, then replace the host."
 
 
 class GpuBurnResult(Check):
-    """gpu-burn came to its end, did work on every GPU, and found no wrong result."""
+    """gpu-burn came to its end, did work on every GPU that the board can do, and found no wrong result."""
 
     id = "tool.gpu_burn"
     title = "gpu-burn result"
@@ -73,53 +38,82 @@ class GpuBurnResult(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         burn = facts.need(GpuBurn)
-        bad = False
-        for gpu in burn.gpus:
-            trouble = _burn_trouble(gpu.died, gpu.verdict, gpu.errors, gpu.iterations, gpu.gflops)
-            if trouble:
-                bad = True
-                yield self.finding(Verdict.FAIL, f"GPU{gpu.index}", trouble, expected="work done, no wrong result")
+        bad = [finding for gpu in burn.gpus if (finding := self._trouble(gpu)) is not None]
         if burn.aborted:
-            bad = True
-            yield self.finding(Verdict.FAIL, "host", f"no process was left at {burn.percent:g} %: it aborted")
+            bad.append(self.finding(Verdict.FAIL, "host", f"no process was left at {burn.percent:g} %: it aborted"))
         if bad:
-            return
-        if not burn.finished:
-            message = f"the run did not end: {burn.percent:g} % done, no list of tested GPUs"
+            yield from bad
+        elif not burn.gpus:
+            remedy = "Free the GPUs' memory, mend what gpu-burn names, and run again."
             yield self.finding(
-                Verdict.UNKNOWN, "host", message, remedy="Let it run to its end, and keep all its output."
+                Verdict.UNKNOWN, "host", f"did not start: {listed(burn.troubles, limit=2)}", remedy=remedy
             )
-            return
-        slowest, best = min(burn.gpus, key=_rate), max(burn.gpus, key=_rate)
-        if slowest.gflops < best.gflops * (1 - _PEERS):
-            message = f"{slowest.gflops:.0f} Gflop/s, the best GPU has {best.gflops:.0f}"
-            yield self.finding(Verdict.WARN, f"GPU{slowest.index}", message, expected="within 10 % of the best")
+        elif not burn.finished:
+            message = f"the run did not end: {burn.percent:g} % done, no list of tested GPUs"
+            remedy = "Let it run to its end, and keep all its output."
+            yield self.finding(Verdict.UNKNOWN, "host", message, remedy=remedy)
         else:
-            message = (
-                f"{counted(len(burn.gpus), 'GPU')} OK, {slowest.gflops:.0f} to {best.gflops:.0f} Gflop/s, no error"
+            yield from self._speed(burn.gpus)
+
+    def _trouble(self, gpu: BurnGpu) -> Finding | None:
+        """What is wrong with one GPU, whatever its peers did."""
+        trouble, subject = _wrong(gpu), f"GPU{gpu.index}"
+        if trouble:
+            return self.finding(Verdict.FAIL, subject, trouble, expected="work done, no wrong result")
+        if gpu.verdict and (gpu.iterations <= 0 or gpu.gflops <= 0):
+            message = f"zero work done ({gpu.iterations} iterations, {gpu.gflops:g} Gflop/s): OK means nothing"
+            reboot = FaultClass.REBOOT_ONCE
+            return self.finding(
+                Verdict.FAIL, subject, message, expected="work done", remedy=_NO_WORK, fault_class=reboot
             )
+        return None
+
+    def _speed(self, gpus: tuple[BurnGpu, ...]) -> Iterable[Finding]:
+        good = True
+        for gpu in gpus:
+            peers = [peer for peer in gpus if peer.name == gpu.name]
+            best, most = max(peer.gflops for peer in peers), max(peer.iterations for peer in peers)
+            limit = _rate_limit(gpu.name)
+            if gpu.gflops > limit:
+                yield _impossible(self, gpu.index, gpu.gflops, limit)
+            elif gpu.gflops < best * (1 - _PEERS):
+                message = f"{gpu.gflops:.0f} Gflop/s, the best GPU has {best:.0f}"
+                yield self.finding(Verdict.WARN, f"GPU{gpu.index}", message, expected="within 10 % of the best")
+            elif gpu.iterations < most * _HALF:
+                message = f"{gpu.iterations} iterations, the best GPU did {most}"
+                yield self.finding(Verdict.WARN, f"GPU{gpu.index}", message, expected="half of the best's or more")
+            else:
+                continue
+            good = False
+        if good:
+            slowest, best = min(gpu.gflops for gpu in gpus), max(gpu.gflops for gpu in gpus)
+            message = f"{counted(len(gpus), 'GPU')} OK, {slowest:.0f} to {best:.0f} Gflop/s, no error"
             yield self.finding(Verdict.PASS, "host", message)
 
 
-def _rate(gpu: object) -> float:
-    return float(getattr(gpu, "gflops", 0.0))
-
-
-def _burn_trouble(died: bool, verdict: str, errors: int, iterations: int, gflops: float) -> str:
-    """What is wrong with one GPU; empty where nothing is."""
-    if died:
+def _wrong(gpu: BurnGpu) -> str:
+    """What gpu-burn found wrong with one GPU; empty where nothing."""
+    if gpu.died:
         return "its process died"
-    if verdict == "FAULTY":
-        return f"FAULTY: {errors} wrong results at the last count" if errors else "FAULTY"
-    if errors:
-        return f"{errors} wrong results (a negative number is a counter that ran over)"
-    if iterations <= 0 or gflops <= 0:
-        return f"zero work done ({iterations} iterations, {gflops:g} Gflop/s): OK means nothing"
-    return ""
+    if gpu.verdict == "FAULTY":
+        return f"FAULTY: {gpu.errors} wrong results at the last count" if gpu.errors else "FAULTY"
+    return f"{gpu.errors} wrong results (a negative number is a counter that ran over)" if gpu.errors else ""
+
+
+def _rate_limit(name: str, factor: int = 1) -> float:
+    """Gflop/s that a board of this name cannot pass in FP16, times ``factor``; of no board, where it is not known."""
+    peak = peak_of(name)
+    return (peak.fp16_tflops if peak else ANY_FP16_TFLOPS) * 1000 * factor
+
+
+def _impossible(check: Check, index: int, gflops: float, limit: float) -> Finding:
+    message = f"{gflops:.0f} Gflop/s is more than the board can do; the measurement is not valid"
+    measured, most = f"{gflops:.0f}", f"<= {limit:.0f}"
+    return check.finding(Verdict.UNKNOWN, f"GPU{index}", message, measured=measured, expected=most)
 
 
 class GpuFryerResult(Check):
-    """gpu-fryer measured work on every GPU, and none is slower than its peers."""
+    """gpu-fryer measured work on every GPU that the board can do, and none is slower than its peers."""
 
     id = "tool.gpu_fryer"
     title = "gpu-fryer result"
@@ -132,101 +126,31 @@ class GpuFryerResult(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         fryer = facts.need(GpuFryer)
-        best = max(gpu.gflops for gpu in fryer.gpus)
+        limits = _FP8 if "FP8" in fryer.precision or not fryer.precision else 1
         good = True
         for gpu in fryer.gpus:
+            best = max(peer.gflops for peer in fryer.gpus if peer.name == gpu.name)
+            limit = _rate_limit(gpu.name, limits)
+            subject = f"GPU{gpu.index}"
             if gpu.gflops <= 0:
-                message, verdict = "zero work done: healthy means nothing", Verdict.FAIL
+                message, reboot = "zero work done: healthy means nothing", FaultClass.REBOOT_ONCE
+                yield self.finding(
+                    Verdict.FAIL, subject, message, expected="work done", remedy=_NO_WORK, fault_class=reboot
+                )
+            elif gpu.gflops > limit:
+                yield _impossible(self, gpu.index, gpu.gflops, limit)
             elif gpu.gflops < best * (1 - _PEERS):
-                message, verdict = f"{gpu.gflops:.0f} Gflop/s, the best GPU has {best:.0f}", Verdict.FAIL
+                message = f"{gpu.gflops:.0f} Gflop/s, the best GPU has {best:.0f}"
+                yield self.finding(Verdict.FAIL, subject, message, expected="within 10 % of the best")
             elif gpu.throttled:
-                message, verdict = "was throttled during the run", Verdict.WARN
+                yield self.finding(Verdict.WARN, subject, "was throttled during the run", expected="not throttled")
             else:
                 continue
             good = False
-            yield self.finding(verdict, f"GPU{gpu.index}", message, expected="work done, within 10 % of the best")
         if good and fryer.said_healthy:
             yield self.finding(Verdict.PASS, "host", f"{counted(len(fryer.gpus), 'GPU')} within 10 % of each other")
         elif good:
             yield self.finding(Verdict.FAIL, "host", "gpu-fryer does not call all GPUs healthy")
-
-
-class NcclTestResult(Check):
-    """The collective's results were right, and its bandwidth is physically possible."""
-
-    id = "tool.nccl"
-    title = "nccl-tests result"
-    why = '"Avg bus bandwidth" is over all sizes, 68 on a node whose peak is 235: held to a floor it fails good nodes.'
-    source = "NVIDIA/nccl-tests issues 149, 293; superbenchmark run on 8 A100"
-    remedy = "Run again with -c 1, so that results are checked."
-    fault_class = FaultClass.REPLACE_NOW
-    requires = (NcclResult,)
-    needs_profile = False
-
-    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        result = facts.need(NcclResult)
-        peak = f"peak {result.peak_gbps:g} GB/s at {result.peak.size_bytes} bytes (the average {result.average_gbps:g} "
-        peak += "is over all sizes, and no figure to judge by)"
-        if result.failed or result.out_of_bounds:
-            remedy = "Replace the host: a collective that gives wrong numbers is a fault of hardware."
-            message = f"{counted(result.out_of_bounds, 'value')} out of bounds: wrong results"
-            yield self.finding(Verdict.FAIL, "host", message, measured=message, expected="0", remedy=remedy)
-            return
-        limit = _nvlink_limit(result)
-        if result.peak_gbps <= 0:
-            yield self.finding(Verdict.UNKNOWN, "host", "no bandwidth was measured: one rank, or no size that counts")
-        elif limit and result.peak_gbps > limit:
-            message = f"{peak}: more than the board's links carry; the measurement is not valid"
-            yield self.finding(
-                Verdict.UNKNOWN, "host", message, measured=f"{result.peak_gbps:g}", expected=f"<= {limit:g}"
-            )
-        elif not result.checked:
-            yield self.finding(Verdict.WARN, "host", f"{peak}; results were not checked (validation off)")
-        else:
-            yield self.finding(Verdict.PASS, "host", f"{peak}; all results right")
-
-
-def _nvlink_limit(result: NcclResult) -> float:
-    """GB/s that no collective in one host can pass: reduction in the switch reaches the links' sum, so 15 % more."""
-    hosts, boards = {host for host, _ in result.ranks}, {board for _, board in result.ranks}
-    peak = peak_of(next(iter(boards))) if len(hosts) == 1 and len(boards) == 1 else None
-    return peak.nvlink_gbps * 1.15 if peak else 0.0
-
-
-class NvBandwidthResult(Check):
-    """Every test that ran measured something that the link can carry."""
-
-    id = "tool.nvbandwidth"
-    title = "nvbandwidth result"
-    why = "A waived test is neither a pass nor a failure; a zero or an impossible number is no measurement."
-    source = "superbenchmark nvbandwidth log (GH200, v0.6): C2C carries more than any PCIe link"
-    remedy = "Run again; compare with the profile's floor (kiln validate --burn-in)."
-    fault_class = FaultClass.REBOOT_ONCE
-    requires = (NvBandwidth,)
-    needs_profile = False
-
-    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        run = facts.need(NvBandwidth)
-        for error in run.errors:
-            yield self.finding(Verdict.FAIL, "host", f"a test ended in an error: {error}")
-        if not run.tests and not run.errors:
-            yield self.finding(Verdict.UNKNOWN, "host", f"nothing was measured: {counted(run.waived, 'test')} waived")
-            return
-        grace = any("GH200" in device or "GB200" in device or "GB300" in device for device in run.devices)
-        for test in run.tests:
-            values = [value for _, _, value in test.values]
-            if not values or min(values) <= 0:
-                yield self.finding(Verdict.UNKNOWN, test.name, "measured nothing, or zero")
-            elif _over_pcie(test.name) and not grace and max(values) > _PCIE_PEAK_GBPS:
-                message = f"{max(values):g} GB/s is more than PCIe Gen5 x16 carries; the measurement is not valid"
-                yield self.finding(Verdict.UNKNOWN, test.name, message, expected=f"<= {_PCIE_PEAK_GBPS:g} GB/s")
-        ran = f"{counted(len(run.tests), 'test')} measured, {run.waived} waived (neither a pass nor a failure)"
-        yield self.finding(Verdict.NOT_APPLICABLE, "host", f"{ran}; without a floor no figure is good or bad")
-
-
-def _over_pcie(name: str) -> bool:
-    one_way = name.startswith(("host_to_device", "device_to_host")) and "bidirectional" not in name
-    return one_way and "latency" not in name
 
 
 class OciHealthResult(Check):

@@ -7,19 +7,14 @@ from functools import partial
 
 from profiles.models import Expectation
 from validation.checks.base import Check
-from validation.checks.settings import GRACE
 from validation.checks.counters import judged_counter
+from validation.checks.settings import GRACE
+from validation.checks.tool_bandwidth import NcclTestResult, NvBandwidthResult
 from validation.checks.tool_containers import ContainerStarts, DockerKnowsGpus
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
 from validation.checks.tool_host import ContainersSeeGpus, FioRun, StressRun
 from validation.checks.tool_network import EadmAnswer, EfaPresent, RdmaCounted, RdmaPorts
-from validation.checks.tool_results import (
-    GpuBurnResult,
-    GpuFryerResult,
-    NcclTestResult,
-    NvBandwidthResult,
-    OciHealthResult,
-)
+from validation.checks.tool_results import GpuBurnResult, GpuFryerResult, OciHealthResult
 from validation.checks.tool_services import ServicesRun
 from validation.checks.tool_smi import NvlinkAlone, PeersAlone, RetiredPagesListed, SmiTableRead, SmiVersionsMatch
 from validation.checks.wording import counted, listed

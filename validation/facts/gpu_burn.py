@@ -1,4 +1,7 @@
-"""gpu-burn: what each GPU computed, how many results were wrong, and the verdict it printed, if it came that far."""
+"""gpu-burn: what each GPU computed, how many results were wrong, and the verdict it printed, if it came that far.
+
+Formats: wilicc/gpu-burn gpu_burn-drv.cpp, read in revisions of 2016 to 2026-08, its Windows port, and runs of users.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,28 @@ from profiles.errors import ParseError
 from validation.facts.text import clean
 
 TOOL = "gpu-burn"
+_SIGN = re.compile(r"proc'd: -?\d+ \(|^\s*Tested \d+ GPUs?:|Couldn't init a GPU test|^Burning for \d+ seconds", re.M)
 # A progress line: percent, then iterations, wrong results and temperatures, one of each a GPU. The separator " - " also
-# stands before a negative number, and is short of a blank after "(WARNING!)".
+# stands before a negative number, and lacks a blank after "(WARNING!)". Power follows the temperatures since 2025.
 _PROGRESS = re.compile(
     r"(?<!\d)(?P<done>\d+(?:\.\d+)?)%\s+proc'd: (?P<work>.+?)\s+errors: (?P<errors>.+?)\s+temps: (?P<temps>.+)$"
 )
 _WORK = re.compile(r"(-?\d+) \((-?\d+(?:\.\d+)?) Gflop/s\)")
 _ERRORS = re.compile(r"(-?\d+)(\s+\((?:WARNING|DIED)!\))?(?:\s*-\s+|\s*$)")
-_TEMPERATURE = re.compile(r"(-?\d+|--) C")
-_TESTED = re.compile(r"^Tested (\d+) GPUs?:\s*$")
-_VERDICT = re.compile(r"^\s+GPU (\d+): (OK|FAULTY)\s*$")
+_TEMPERATURE = re.compile(r"-?\d+ C\b|--")  # "--" where nvidia-smi gives none
+_TESTED = re.compile(r"^\s*Tested (\d+) GPUs?:\s*$")
+_VERDICT = re.compile(r"^\s*GPU (\d+): (OK|FAULTY)\s*$")
+_BOARD = re.compile(r"^GPU (\d+): (.+?) \(UUID: \S+\)\s*$")
+_TROUBLE = re.compile(
+    r"Couldn't init a GPU test: ?.*|Failure during compute: ?.*|No CUDA devices|Couldn't find a CUDA.*"
+)
 
 
 @dataclass(frozen=True)
 class BurnGpu:
     """One GPU at the last progress line: iterations done, GFLOPS, wrong results (negative where the counter ran over).
 
+    ``errors`` are those of the last progress line that shows any: gpu-burn counts anew after each summary.
     ``died``: its process is gone. ``verdict`` is OK, FAULTY, or "" where gpu-burn never came to print one.
     """
 
@@ -34,40 +43,60 @@ class BurnGpu:
     errors: int
     died: bool
     verdict: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class GpuBurn:
-    """``aborted``: no process was left. ``finished``: the list "Tested N GPUs" is there and whole."""
+    """``aborted``: no process was left. ``finished``: the list "Tested N GPUs" is there and whole.
+
+    ``troubles`` are gpu-burn's own sentences on why it could not start or go on.
+    """
 
     gpus: tuple[BurnGpu, ...]
     aborted: bool
     finished: bool
     percent: float
+    troubles: tuple[str, ...] = ()
+
+
+def is_it(text: str) -> bool:
+    """Told by a progress line, the list of verdicts, or what a run begins with."""
+    return _SIGN.search(text) is not None
 
 
 def parse(text: str) -> GpuBurn:
     """The last progress line with every GPU in it, and the verdicts. A carriage return ends a progress line too."""
     pieces = [piece for line in clean(text).split("\n") for piece in line.split("\r")]
     progress = [match for piece in pieces if (match := _PROGRESS.search(piece))]
-    announced, verdicts = 0, {}
+    troubles = tuple(dict.fromkeys(match[0].strip() for piece in pieces if (match := _TROUBLE.search(piece))))
+    announced, verdicts, names = 0, {}, {}
     for piece in pieces:
-        tested, verdict = _TESTED.match(piece), _VERDICT.match(piece)
+        tested, verdict, board = _TESTED.match(piece), _VERDICT.match(piece), _BOARD.match(piece)
         if tested:
             announced = int(tested[1])
         elif verdict:
             verdicts[int(verdict[1])] = verdict[2]
-    if not progress and not announced:
+        elif board:
+            names[int(board[1])] = board[2]
+    if not progress and not announced and not troubles:
         raise ParseError(TOOL, 0, "neither a progress line nor 'Tested N GPUs'")
     if len(verdicts) != announced:
         raise ParseError(TOOL, 0, f"'Tested {announced} GPUs', but {len(verdicts)} verdicts: the text is cut short")
     gpus = _last(progress, verdicts)
     return GpuBurn(
-        gpus=gpus,
+        gpus=tuple(_named(gpu, names, len(gpus)) for gpu in gpus),
         aborted="No clients are alive" in text,
         finished=announced > 0,
         percent=float(progress[-1]["done"]) if progress else 0.0,
+        troubles=troubles,
     )
+
+
+def _named(gpu: BurnGpu, names: dict[int, str], count: int) -> BurnGpu:
+    """With the name from the list of boards, where it lists as many as were burned (``-i`` burns one of many)."""
+    name = names.get(gpu.index, "") if len(names) == count else ""
+    return BurnGpu(gpu.index, gpu.iterations, gpu.gflops, gpu.errors, gpu.died, gpu.verdict, name)
 
 
 def _last(progress: list[re.Match[str]], verdicts: dict[int, str]) -> tuple[BurnGpu, ...]:
@@ -76,20 +105,23 @@ def _last(progress: list[re.Match[str]], verdicts: dict[int, str]) -> tuple[Burn
         return tuple(BurnGpu(index, 0, 0.0, 0, died=False, verdict=word) for index, word in sorted(verdicts.items()))
     work = [_WORK.findall(match["work"]) for match in progress]
     width = max(len(cells) for cells in work)
-    at = max(index for index, cells in enumerate(work) if len(cells) == width)
-    errors = _ERRORS.findall(progress[at]["errors"].strip())
-    if len(errors) != width or len(_TEMPERATURE.findall(progress[at]["temps"])) != width:
-        raise ParseError(TOOL, 0, f"{width} GPUs at work, {len(errors)} error counts: the progress line is not whole")
+    whole = [at for at, cells in enumerate(work) if len(cells) == width]
+    last = whole[-1]
+    counts = [_ERRORS.findall(progress[at]["errors"].strip()) for at in whole]
+    temperatures = _TEMPERATURE.findall(progress[last]["temps"].partition("power:")[0])
+    if len(counts[-1]) != width or len(temperatures) != width:
+        raise ParseError(TOOL, 0, f"{width} GPUs at work, {len(counts[-1])} error counts: the progress line is cut")
     if verdicts and sorted(verdicts) != list(range(width)):
         raise ParseError(TOOL, 0, f"{width} GPUs at work, verdicts for {sorted(verdicts)}")
+    seen = [counted for counted in counts if len(counted) == width]
     return tuple(
         BurnGpu(
             index=index,
             iterations=int(cell[0]),
             gflops=float(cell[1]),
-            errors=int(error[0]),
-            died="DIED" in error[1],
+            errors=next((int(row[index][0]) for row in reversed(seen) if int(row[index][0])), 0),
+            died="DIED" in counts[-1][index][1],
             verdict=verdicts.get(index, ""),
         )
-        for index, (cell, error) in enumerate(zip(work[at], errors, strict=True))
+        for index, cell in enumerate(work[last])
     )

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from profiles.expectation import expect
 from profiles.models import Expectation
 from validation import bootstrap
+from validation.checks.base import Check
 from validation.connection import CommandResult, Ending, Endpoint, Failure, RemoteError
 from validation.evidence import Bundle
 from validation.facts.gpu import Gpu, GpuInventory
@@ -219,3 +221,16 @@ def run() -> Callable[..., tuple[HostReport, ...]]:
 @pytest.fixture
 def nvml() -> Callable[..., dict[str, dict[str, str]]]:
     return _nvml
+
+
+@pytest.fixture
+def said() -> Callable[..., list[str]]:
+    """What a check says of one fact alone, "VERDICT subject: message" a finding. Every trouble must have a remedy."""
+
+    def judge(check: Check, fact: object, instance_type: str = "") -> list[str]:
+        expected = expect(instance_type) if instance_type else Expectation(instance_type="")
+        findings = list(check.evaluate(Facts({type(fact): fact}), expected))
+        assert all(finding.remedy for finding in findings if finding.verdict.value in ("WARN", "UNKNOWN", "FAIL"))
+        return [f"{finding.verdict.value} {finding.subject}: {finding.message}" for finding in findings]
+
+    return judge
