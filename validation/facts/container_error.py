@@ -21,12 +21,13 @@ _KINDS = (
     ("no-socket", re.compile(r"/nvidia-persistenced/socket: no such file", re.I)),
     ("library", re.compile(r"nvidia-container-cli: [\w -]+ error: ", re.I)),
 )  # fmt: skip
+KINDS = tuple(dict.fromkeys(kind for kind, _ in _KINDS))
 _LINE_MAX = 8000
 
 
 @dataclass(frozen=True)
 class ContainerError:
-    """One line. ``kind`` is one of ``_KINDS``; ``text`` is the part of the line from the words that name it."""
+    """One line. ``kind`` is one of ``KINDS``; ``text`` is the part of the line from the words that name it."""
 
     kind: str
     text: str

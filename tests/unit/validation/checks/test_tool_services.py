@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
+from profiles.expectation import expect
+from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.tool_containers import ContainerStarts, DockerKnowsGpus
 from validation.checks.tool_services import ServicesRun
+from validation.facts import container_error
 from validation.facts.container_error import ContainerError
 from validation.facts.docker_info import DockerInfo
 from validation.facts.host import Unit
 from validation.facts.services import Service, Services
+from validation.facts.store import Facts
 
 FM = "nvidia-fabricmanager.service"
 DAEMON = "nvidia-persistenced.service"
@@ -94,24 +96,24 @@ ROWS: list[tuple[Check, object, list[str]]] = [
 ]
 
 
+def said(check: Check, fact: object, machine: str = "") -> list[str]:
+    expected = expect(machine) if machine else Expectation(instance_type="")
+    found = check.evaluate(Facts({type(fact): fact}), expected)
+    return [f"{finding.verdict.value} {finding.subject}: {finding.message}" for finding in found]
+
+
 @pytest.mark.parametrize(("check", "fact", "wanted"), ROWS)
-def test_a_state_means_what_it_says(
-    check: Check, fact: object, wanted: list[str], said: Callable[..., list[str]]
-) -> None:
+def test_a_state_means_what_it_says(check: Check, fact: object, wanted: list[str]) -> None:
     assert said(check, fact) == wanted
 
 
 @pytest.mark.parametrize(("machine", "verdict"), [("p5.48xlarge", "FAIL"), ("g5.xlarge", "NOT_APPLICABLE")])
-def test_the_machine_decides_whether_a_fabric_manager_must_run(
-    machine: str, verdict: str, said: Callable[..., list[str]]
-) -> None:
+def test_the_machine_decides_whether_a_fabric_manager_must_run(machine: str, verdict: str) -> None:
     (found,) = said(ServicesRun(), state(FM, "failed", "failed"), machine)
     assert found.startswith(f"{verdict} {FM}: failed")
     assert NO_SWITCH not in found
 
 
-def test_every_reason_of_a_container_has_a_meaning(said: Callable[..., list[str]]) -> None:
-    from validation.facts.container_error import _KINDS
-
-    for kind, _ in _KINDS:
+def test_every_reason_of_a_container_has_a_meaning() -> None:
+    for kind in container_error.KINDS:
         assert said(ContainerStarts(), ContainerError(kind, "x"))[0].startswith("FAIL host: ")
