@@ -65,6 +65,8 @@ def judge_facts(
 def _run(check: Check, facts: Facts, expected: Expectation) -> Iterator[Finding]:
     """The findings of one check, advisory where the profile says so. What came before a gap or crash is kept."""
     for finding in _evaluate(check, facts, expected):
+        if check.optional and finding.verdict is Verdict.UNKNOWN:
+            finding = replace(finding, required=False)
         reason = advisory(check, finding, expected)
         if reason is None:
             yield finding

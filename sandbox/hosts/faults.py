@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from profiles.errors import ConfigError
+from sandbox.hosts import system_faults
 from sandbox.hosts.state import Gpu, Host, peers_of_links
 from validation.verdict import FaultClass, Verdict
 
@@ -356,6 +357,8 @@ def _no_sudo(host: Host) -> None:
     host.has_sudo = False
 
 
+for _name, _apply, _check, _verdict, _class in system_faults.ROWS:
+    _fault(_name, _check, _verdict, _class)(_apply)
 FAULTS: Mapping[str, Fault] = MappingProxyType(_registry)
 
 

@@ -116,6 +116,11 @@ class Host:
     access: Access = field(default_factory=Access)
     kernel_lines: list[str] = field(default_factory=list)  # beyond the boot's own
     smi_hangs: bool = False
+    memory_share: float = 1.0  # of the type's memory that came up
+    disk_full: bool = False
+    clock_held: bool = True
+    dimm_errors: tuple[int, ...] = ()  # uncorrected, one a memory controller; a guest shows no controller
+    dead_switch: bool = False
     has_python: bool = True
     has_sudo: bool = True
     cloud_init: Literal["done", "running"] = "done"

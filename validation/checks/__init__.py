@@ -7,17 +7,20 @@ from validation.checks.burnin import BurnInCopy, BurnInGemm
 from validation.checks.burnin_speed import BurnInBandwidth, BurnInPeers, BurnInSpeed, BurnInThrottle
 from validation.checks.compat import CudaDriver, GpuSupport
 from validation.checks.components import ContainerToolkit, Dcgm, EfaInstaller, Nccl, OfiNccl
+from validation.checks.containers import ContainerGpus
 from validation.checks.counters import EccCorrected, NvlinkErrors, PcieReplays
 from validation.checks.driver import DriverLoaded, DriverVersion, LibraryMatch
 from validation.checks.efa_stack import EfaStack
 from validation.checks.errors import EccUncorrected, RecoveryAction, RowRemap, Throttle
 from validation.checks.fabric import FabricManager, FabricManagerVersion, FabricState
 from validation.checks.host import EvidenceRoot
+from validation.checks.host_state import ClockHeld, Dimms, DiskSpace, HostMemory, Nouveau, StuckProcesses
 from validation.checks.kernel import FallenOffBus, KernelSxid, KernelXid
 from validation.checks.known_units import KnownBadUnit
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.checks.network import EfaAffinity, EfaCount, ErdmaDevices, PeerMemory
+from validation.checks.pci import AcsOff, DeadFunctions
 from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
 from validation.checks.repairs import GpuRepair, Inforom
 from validation.checks.settings import (
@@ -39,10 +42,15 @@ CHECKS: tuple[Check, ...] = (
     EvidenceRoot(),
     Architecture(),
     KernelRelease(),
+    ClockHeld(),
+    StuckProcesses(),
     Cpus(),
+    HostMemory(),
+    Dimms(),
     DriverLoaded(),
     DriverVersion(),
     LibraryMatch(),
+    Nouveau(),
     KernelModule(),
     CudaToolkit(),
     CudaDriver(),
@@ -50,6 +58,7 @@ CHECKS: tuple[Check, ...] = (
     Nccl(),
     Dcgm(),
     ContainerToolkit(),
+    ContainerGpus(),
     GpuCount(),
     GpuName(),
     GpuLost(),
@@ -71,6 +80,8 @@ CHECKS: tuple[Check, ...] = (
     NvlinkErrors(),
     PcieWidth(),
     PcieReplays(),
+    DeadFunctions(),
+    AcsOff(),
     TopologyPairs(),
     P2pStatus(),
     NumaNodes(),
@@ -99,6 +110,7 @@ CHECKS: tuple[Check, ...] = (
     PeerMemory(),
     ErdmaDevices(),
     InstanceStore(),
+    DiskSpace(),
     BurnInGemm(),
     BurnInCopy(),
     BurnInSpeed(),

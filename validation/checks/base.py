@@ -42,6 +42,7 @@ class Check(abc.ABC):
     fault_class: FaultClass
     requires: tuple[type, ...] = ()
     needs_profile: bool = True  # False: judged without knowing the instance type
+    optional: bool = False  # True: what it could not look at closes no gate, since not every good host tells it
     safety: bool = False  # True: its FAIL closes the gate even where a profile lists the check as advisory
 
     @abc.abstractmethod

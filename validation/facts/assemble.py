@@ -19,6 +19,7 @@ from validation.facts import (
     driver_fault,
     fi_info,
     host_info,
+    host_state,
     kernel_log,
     kernel_module,
     lsblk,
@@ -52,6 +53,7 @@ from validation.facts.host import (
     Topology,
     Unit,
 )
+from validation.facts.host_state import AcsControls, Clock, Filesystems, HostState, Processes
 from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.nvlink_errors import NvLinkErrors
 from validation.facts.store import Facts, Gap
@@ -289,6 +291,11 @@ def component_versions(bundle: Bundle) -> Components:
     return Components(**found)  # type: ignore[arg-type]
 
 
+def filesystems(bundle: Bundle) -> Filesystems:
+    """df ends with 1 where one of many mounts, another user's for one, cannot be asked: the others stand."""
+    return host_state.parse_df(_text(bundle, "df", any_status=True))
+
+
 def host(bundle: Bundle) -> HostInfo:
     return host_info.parse(
         bundle.host,
@@ -318,6 +325,11 @@ RULES: Mapping[type, Rule] = {
     BlockDevices: _parsed("lsblk", lsblk.parse),
     NvLinkErrors: _parsed("nvlink-e", nvlink_errors.parse),
     Components: component_versions,
+    HostState: _parsed("host-state", host_state.parse_state),
+    Filesystems: filesystems,
+    Clock: _parsed("timedatectl", host_state.parse_clock),
+    Processes: _parsed("processes", host_state.parse_processes),
+    AcsControls: _parsed("acs", host_state.parse_acs),
     BurnInResult: _parsed("burn-in", burnin.parse),
 }
 _EVIDENCE: Mapping[type, str] = {
@@ -338,5 +350,10 @@ _EVIDENCE: Mapping[type, str] = {
     BlockDevices: "lsblk",
     NvLinkErrors: "nvlink-e",
     Components: "efa-packages",
+    HostState: "host-state",
+    Filesystems: "df",
+    Clock: "timedatectl",
+    Processes: "processes",
+    AcsControls: "acs",
     BurnInResult: "burn-in",
 }

@@ -8,7 +8,7 @@ import os
 import re
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
-from validation.probe import files
+from validation.probe import files, hoststate
 from validation.probe.files import Root
 from validation.probe.process import Task, ToolMissingError, command
 
@@ -80,6 +80,8 @@ def collectors(root: Root) -> List[Collector]:
         tool("lsblk", "lsblk -J -b -o NAME,TYPE,SIZE,MODEL,SERIAL,MOUNTPOINT"),
         tool("nvcc", "nvcc --version"),
         tool("kernel", "uname -srm"),
+        tool("df", "df -P -k -l"),
+        tool("timedatectl", "timedatectl"),
         file("os-release", "/etc/os-release", files.one_file(root, "/etc/os-release", "/usr/lib/os-release")),
         file("boot-id", "/proc/sys/kernel/random/boot_id", files.one_file(root, "/proc/sys/kernel/random/boot_id")),
         file("driver-module", "/proc/driver/nvidia/version", files.one_file(root, "/proc/driver/nvidia/version")),
@@ -98,6 +100,9 @@ def collectors(root: Root) -> List[Collector]:
             "/usr/local/cuda*/version.json",
             files.matching(root, "/usr/local/cuda*/version.json"),
         ),
+        file("host-state", "/proc/meminfo, /proc/mounts, ...", hoststate.state(root)),
+        file("processes", "/proc/*/stat", hoststate.processes(root)),
+        file("acs", "/sys/bus/pci/devices/*/config", hoststate.acs(root)),
         file("sysfs-numa", "/sys/devices/system/node/node*", files.sysfs_numa(root)),
         file("sysfs-pcie", "/sys/bus/pci/devices/*", files.sysfs_pcie(root)),
     ]

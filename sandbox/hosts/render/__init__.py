@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.hosts.render import components, kernel, pci, smi, software, stub
+from sandbox.hosts.render import components, kernel, pci, smi, software, stub, system
 from sandbox.hosts.render.answers import Answer, Rendered
 from sandbox.hosts.state import Host
 
@@ -14,9 +14,16 @@ def render(host: Host) -> Rendered:
             **smi.render(host),
             **software.answers(host),
             **components.answers(host),
+            **system.answers(host),
             "lspci": Answer(pci.lspci(host)),
             "dmesg": Answer(kernel.log(host)),
         },
-        root={**pci.sysfs(host), **kernel.files(host), **software.files(host), **components.files(host)},
+        root={
+            **pci.sysfs(host),
+            **kernel.files(host),
+            **software.files(host),
+            **components.files(host),
+            **system.files(host),
+        },
         machine=stub.render(host),
     )

@@ -88,8 +88,17 @@ def functions(host: Host) -> list[Function]:
         switches = host.machine.switches
         name = f"NVIDIA Corporation {switches.bus_name}"
         found += [
-            Function(f"0000:{address}", "0680", "Bridge", NVIDIA, switches.device_id, name, "a1")
-            for address in switches.addresses
+            Function(
+                f"0000:{address}",
+                "0680",
+                "Bridge",
+                NVIDIA,
+                switches.device_id,
+                name,
+                "a1",
+                dead=host.dead_switch and not number,
+            )
+            for number, address in enumerate(switches.addresses)
         ]
     if host.machine.efa:
         name = f"Amazon.com, Inc. {host.machine.efa.bus_name}"

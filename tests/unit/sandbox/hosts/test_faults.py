@@ -22,7 +22,8 @@ NAMES = """
     gpu-lost gpu-missing nvlink-down xid-79 xid-13 ecc-uncorrectable remap-pending driver-mismatch wrong-driver
     wrong-gpu nvidia-smi-hangs ssh-refused ssh-slow cloud-init-running wrong-host-key efa-missing corrupt-gemm slow-gpu
     no-work too-fast thermal-throttle noisy-shell no-python no-sudo wrong-fabric-manager nvlink-errors
-    mig-enabled channel-repair inforom-corrupt
+    mig-enabled channel-repair inforom-corrupt dead-switch memory-missing dimm-errors disk-full
+    clock-free
 """.split()  # noqa: SIM905 - one word a fault reads better than a column of quotes
 MADE_BY_THE_RUNNER = {"host.reachable", "host.identity"}
 

@@ -41,6 +41,15 @@ from validation.facts.host import (
     Topology,
     Unit,
 )
+from validation.facts.host_state import (
+    AcsControls,
+    Clock,
+    Filesystem,
+    Filesystems,
+    HostState,
+    Mount,
+    Processes,
+)
 from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
 from validation.facts.store import Facts, Gap
@@ -95,6 +104,11 @@ class Host:
             EfaModule(loaded=True),
             rdma(self.expected.efa_count),
             disks(self.profile),
+            host_state(self.profile),
+            Filesystems((Filesystem("/", 100 * 2**20, 60 * 2**20), Filesystem("/boot/efi", 106832, 1024))),
+            Clock(synchronised=True),
+            Processes(312, 0),
+            AcsControls({}),
             components(fabric_manager=needs_manager(self.profile)),
             link_errors(self.gpus),
         )
@@ -138,6 +152,12 @@ class Host:
         """Pin versions: ``pinning(nccl="2.28")``."""
         return self.expecting(software=self.expected.software.model_copy(update=pins))
 
+    def state(self, **changes: Any) -> Host:
+        """Change the host around the GPUs: ``state(memory_kib=1)``."""
+        now = self.values[HostState]
+        assert isinstance(now, HostState)
+        return self.put(replace(now, **changes))
+
     def log(self, *events: KernelEvent) -> Host:
         return self.put(KernelLog(events, 900))
 
@@ -170,7 +190,7 @@ def host() -> Callable[..., Host]:
 
 def healthy_gpu(profile: InstanceProfile, index: int) -> Gpu:
     board, links = profile.gpu, profile.links
-    count = links.nvlinks.value if links.nvlinks else 0
+    count = links.nvlinks.value if links.nvlinks else 4 * is_linked(profile)
     rate = links.nvlink_rate_gbps.value if links.nvlink_rate_gbps else 0.0
     rows = board.memory_repair.value == "remapped-rows"
     nothing = RemappedRows(NOT_APPLICABLE, NOT_APPLICABLE, NOT_APPLICABLE, NOT_APPLICABLE)
@@ -207,6 +227,12 @@ def healthy_gpu(profile: InstanceProfile, index: int) -> Gpu:
         virtualization="VGPU" if is_slice(profile) else ABSENT,
         vgpu_license="Licensed (Expiry: N/A)" if is_slice(profile) else ABSENT,
     )
+
+
+def is_linked(profile: InstanceProfile) -> bool:
+    """Several modules on one board, whose number of links no source gives."""
+    modules = profile.gpu.board.startswith(("V100-SXM", "A100-SXM", "H20"))
+    return modules and profile.links.nvlinks is None and profile.gpu.count.value > 1
 
 
 def is_slice(profile: InstanceProfile) -> bool:
@@ -298,6 +324,19 @@ def numa(profile: InstanceProfile, efa_count: int) -> NumaMap:
 def needs_manager(profile: InstanceProfile) -> bool:
     """Where the profile leaves it to the PCI bus: the bus of these hosts has no NVSwitch."""
     return profile.needs.fabric_manager is not None and profile.needs.fabric_manager.value
+
+
+def host_state(profile: InstanceProfile) -> HostState:
+    whole = profile.memory_gib.value if profile.memory_gib else 64.0
+    return HostState(
+        memory_kib=int(whole * 0.97 * 2**20),
+        swap_kib=0,
+        command_line="",
+        virtual=True,
+        modules=frozenset({"nvidia", "nvidia_uvm"}),
+        mounts=(Mount("/", "ext4", read_only=False), Mount("/boot/efi", "vfat", read_only=False)),
+        runtimes={"/etc/docker/daemon.json": True},
+    )
 
 
 def unit(*, needed: bool) -> Unit:

@@ -113,7 +113,6 @@ KERNEL = [
     "NVRM: Xid (PCI:0000:53:00): 48, pid=1, name=x, DBE (double bit error) ECC error",
     "NVRM: Xid (PCI:0000:53:00): 119, pid=1, name=x, Timeout after 6s of waiting for RPC response from GPU0 GSP!",
     "nvidia-nvswitch0: SXid (PCI:0000:cb:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
-    "NVRM: API mismatch: the client has the version 580.126.09, but",
     "pcieport 0000:50:01.0: AER: Uncorrected (Fatal) error received: 0000:53:00.0",
     "EXT4-fs (nvme0n1p1): Remounting filesystem read-only",
     "blk_update_request: I/O error, dev nvme1n1, sector 5439488 op 0x0:(READ) flags 0x80700",

@@ -1,0 +1,5 @@
+#!/bin/sh
+case $$* in
+"-P -k -l") answer df ;;
+*) refuse "$$@" ;;
+esac

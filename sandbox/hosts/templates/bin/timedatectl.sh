@@ -1,0 +1,5 @@
+#!/bin/sh
+case $$* in
+"" | status) answer timedatectl ;;
+*) refuse "$$@" ;;
+esac
