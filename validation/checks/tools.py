@@ -14,9 +14,11 @@ from validation.checks.tool_containers import ContainerStarts, DockerKnowsGpus
 from validation.checks.tool_dcgm import DcgmDiagResult, DcgmHealthResult
 from validation.checks.tool_host import ContainersSeeGpus, FioRun, StressRun
 from validation.checks.tool_network import EadmAnswer, EfaPresent, RdmaCounted, RdmaPorts
+from validation.checks.tool_pci import AcsAlone, AcsLinesAlone, PciAlone
 from validation.checks.tool_results import GpuBurnResult, GpuFryerResult, OciHealthResult
 from validation.checks.tool_services import ServicesRun
 from validation.checks.tool_smi import NvlinkAlone, PeersAlone, RetiredPagesListed, SmiTableRead, SmiVersionsMatch
+from validation.checks.tool_topology import TopologyAlone
 from validation.checks.wording import counted, listed
 from validation.facts.mdstat import RaidArray, RaidArrays
 from validation.facts.nvlink_errors import NvLinkErrors
@@ -139,6 +141,10 @@ TOOL_CHECKS: tuple[Check, ...] = (
     NvlinkErrorCounters(),
     NvlinkAlone(),
     PeersAlone(),
+    TopologyAlone(),
+    PciAlone(),
+    AcsAlone(),
+    AcsLinesAlone(),
     SmiTableRead(),
     RetiredPagesListed(),
     SmiVersionsMatch(),

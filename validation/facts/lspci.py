@@ -39,7 +39,14 @@ _CLASSES = {
     "bridge": "0680",
     "audio device": "0403",
 }
-_VENDORS = (("nvidia ", "10de"), ("mellanox ", "15b3"), ("amazon.com", "1d0f"), ("red hat", "1af4"))
+_VENDORS = (
+    ("nvidia ", "10de"),
+    ("mellanox ", "15b3"),
+    ("amazon.com", "1d0f"),
+    ("red hat", "1af4"),
+    ("vmware", "15ad"),
+    ("microsoft ", "1414"),
+)
 _LINK = re.compile(
     r"^\s*Lnk(?P<which>Cap|Sta):.*?Speed (?:unknown|(?P<speed>\d+(?:\.\d+)?)GT/s)[^,]*, Width x(?P<width>\d+)"
 )

@@ -9,7 +9,9 @@ from profiles.models import Expectation
 from validation.checks import CHECKS
 from validation.checks.base import Check
 from validation.checks.tool_network import EadmAnswer, EfaPresent, RdmaCounted, RdmaPorts
+from validation.checks.tool_pci import AcsAlone, AcsLinesAlone, PciAlone
 from validation.checks.tool_smi import NvlinkAlone, PeersAlone, RetiredPagesListed, SmiTableRead, SmiVersionsMatch
+from validation.checks.tool_topology import TopologyAlone
 from validation.checks.tools import (
     TOOL_CHECKS,
     NvlinkErrorCounters,
@@ -18,7 +20,8 @@ from validation.checks.tools import (
 )
 from validation.facts.eadm import Eadm
 from validation.facts.gpu import Gpu, GpuInventory, NvLink
-from validation.facts.host import EfaNics, P2pMatrix, RdmaDevice, RdmaDevices
+from validation.facts.host import Acs, EfaNics, P2pMatrix, PciBus, RdmaDevice, RdmaDevices, Topology
+from validation.facts.lspci import AcsLines
 from validation.facts.mdstat import RaidArray, RaidArrays
 from validation.facts.missing import Missing, Reason
 from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
@@ -175,6 +178,11 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (PeersAlone(), peers("CNS"), []),
     (PeersAlone(), peers("U"), ["UNKNOWN host: the driver does not know of 2 pairs"]),
     (PeersAlone(), peers("DR"), ["WARN host: 2 pairs disabled by a driver setting"]),
+    # More of these four in test_tool_pci.py and test_tool_topology.py.
+    (TopologyAlone(), Topology((0,), {}, {}, {}), []),
+    (PciAlone(), PciBus(()), ["NOT_APPLICABLE host: no NVIDIA GPU among 0 PCI functions"]),
+    (AcsAlone(), PciBus(()), []),
+    (AcsLinesAlone(), AcsLines((Acs(frozenset()),)), ["PASS host: none of 1 function redirects"]),
     (RetiredPagesListed(), RetiredPageList(()), ["PASS host: no page is retired"]),
     (RetiredPagesListed(), pages(61), ["PASS host: at most 61 pages on one GPU"]),
     (RetiredPagesListed(), pages(62), ["FAIL 0000:3b:00.0: 62 pages are retired, 62 or more"]),
