@@ -56,6 +56,7 @@ def _check(check: Check) -> Iterator[str]:
     facts = ", ".join(kind.__name__ for kind in check.requires) or "none"
     profile = "needs a profile" if check.needs_profile else "judged without a profile too"
     profile += "; no profile excuses its FAIL" if check.safety else ""
+    profile += "; closes no gate where it could not look" if check.optional else ""
     yield f"{check.title}. {(inspect.getdoc(check) or '').splitlines()[0]}"
     yield ""
     yield f"- Why: {check.why}"
@@ -132,9 +133,10 @@ def types_page() -> str:
 
 _TYPES_INTRODUCTION = (
     "A check that only warns on a type still looks and says what it saw; it does not close the gate, because no source",
-    "tells what is right there, or because only one machine was ever read. Corrupt results, memory errors, Xid and",
-    "lost GPUs close the gate on every type. Each value of a profile names its source and date (`profiles/`). What is",
-    "open is settled by a capture of a good host: [CONTRIBUTING.md](../CONTRIBUTING.md) shows where it goes.",
+    "tells what is right there, or because only one machine was ever read. Corrupt results, memory errors, Xid, lost",
+    "GPUs and modules that are not linked close the gate on every type. Each value of a profile names its source and",
+    "date (`profiles/`). What is open is settled by a capture of a good host:",
+    "[CONTRIBUTING.md](../CONTRIBUTING.md) shows where it goes.",
     "",
     "A type that is not here is UNKNOWN: the gate stays shut. Types with other accelerators than NVIDIA GPUs stay so.",
 )

@@ -117,6 +117,7 @@ FAULTS: list[tuple[str, list[str]]] = [
             "FAIL burnin.gemm h1/{gpu}",
             "UNKNOWN burnin.speed h1/{gpu}",
             "UNKNOWN burnin.peers h1/{gpu}",
+            "UNKNOWN burnin.pcie h1/{gpu}",
             "UNKNOWN burnin.throttle h1/{gpu}",
         ],
     ),
@@ -152,6 +153,7 @@ SETTINGS: list[tuple[str, list[str]]] = [
                 f"{verdict} burnin.gemm h1/GPU3",
                 "UNKNOWN burnin.speed h1/GPU3",
                 "UNKNOWN burnin.peers h1/GPU3",
+                "UNKNOWN burnin.pcie h1/GPU3",
                 "UNKNOWN burnin.throttle h1/GPU3",
             ],
         )
@@ -166,6 +168,7 @@ SETTINGS: list[tuple[str, list[str]]] = [
                 "UNKNOWN burnin.speed h1/GPU3",
                 "UNKNOWN burnin.peers h1/GPU3",
                 "UNKNOWN burnin.bandwidth h1/GPU3",
+                "UNKNOWN burnin.pcie h1/GPU3",
                 "UNKNOWN burnin.throttle h1/GPU3",
             ],
         )
@@ -210,12 +213,13 @@ def test_a_driver_that_does_not_start_is_judged_once_for_the_host(
     found = burner(P5).setting(f"cuda.init_error={error}").findings()
     assert found[0] == first
     assert {line.split()[0] for line in found[1:]} == {"UNKNOWN"}
-    assert len(found) == 6
+    assert len(found) == 7
 
 
 def test_without_cublas_copies_are_measured_and_the_rest_is_not_known(burner: Callable[[str], Burner]) -> None:
     found = burner("g6.xlarge").without("libcublas.so.12").findings()
-    assert found == ["UNKNOWN burnin.gemm h1/GPU0", "UNKNOWN burnin.speed h1/GPU0", "UNKNOWN burnin.throttle h1/GPU0"]
+    unknown = ["UNKNOWN burnin.gemm h1/GPU0", "UNKNOWN burnin.speed h1/GPU0"]
+    assert found == [*unknown, "UNKNOWN burnin.pcie h1/GPU0", "UNKNOWN burnin.throttle h1/GPU0"]
 
 
 def test_without_a_driver_library_nothing_is_known(burner: Callable[[str], Burner]) -> None:
@@ -227,7 +231,7 @@ def test_without_a_driver_library_nothing_is_known(burner: Callable[[str], Burne
 def test_without_nvml_the_samples_are_missing_and_said_to_be(burner: Callable[[str], Burner]) -> None:
     host = burner("g6.xlarge").without("libnvidia-ml.so.1")
     assert "NVML" in str(host.run().sampling_error)
-    assert host.findings() == ["UNKNOWN burnin.throttle h1/GPU0"]
+    assert host.findings() == ["UNKNOWN burnin.pcie h1/GPU0", "UNKNOWN burnin.throttle h1/GPU0"]
 
 
 def test_a_lost_gpu_does_not_shift_the_names_of_the_others(burner: Callable[[str], Burner]) -> None:

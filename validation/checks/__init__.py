@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from validation.checks.base import Check
 from validation.checks.burnin import BurnInCopy, BurnInGemm
+from validation.checks.burnin_links import BurnInPcie
 from validation.checks.burnin_speed import BurnInBandwidth, BurnInPeers, BurnInSpeed, BurnInThrottle
 from validation.checks.compat import CudaDriver, GpuSupport
 from validation.checks.components import ContainerToolkit, Dcgm, EfaInstaller, Nccl, OfiNccl
@@ -116,5 +117,6 @@ CHECKS: tuple[Check, ...] = (
     BurnInSpeed(),
     BurnInPeers(),
     BurnInBandwidth(),
+    BurnInPcie(),
     BurnInThrottle(),
 )

@@ -71,13 +71,15 @@ class GemmResult(_Fact):
 
 
 class Samples(_Fact):
-    """What NVML said while the GEMMs ran, oldest first: MHz, W, degrees C, and the active throttle reasons."""
+    """What NVML said while the GEMMs ran, oldest first: MHz, W, degrees C, active throttle reasons, the PCIe link."""
 
     sm_clock_mhz: tuple[float, ...]
     power_w: tuple[float, ...]
     temp_c: tuple[float, ...]
     throttle: tuple[tuple[str, ...], ...]
     errors: tuple[str, ...]
+    pcie_generation: tuple[int, ...] = ()
+    pcie_width: tuple[int, ...] = ()
 
 
 class GpuBurnIn(_Fact):

@@ -25,7 +25,8 @@
                    "stable": true,                   same checksum before and after; absent until "complete"
                    "complete": true},                false: it hung or died on the way, and these are the last totals
           "samples": {"sm_clock_mhz": [1755.0], "power_w": [640.1], "temp_c": [51.0],
-                      "throttle": [["sw_power_cap"]], "errors": []}     taken while the GEMMs ran; null: none
+                      "throttle": [["sw_power_cap"]], "pcie_generation": [5], "pcie_width": [16],
+                      "errors": []}                  taken while the GEMMs ran; null: none
         }
       ]
     }

@@ -1,4 +1,4 @@
-"""Clocks, power, temperature and throttle reasons while the GPUs work, through NVML in a process of its own.
+"""Clocks, power, heat, throttle reasons and PCIe links while the GPUs work, through NVML in a process of its own.
 
 An NVML call can hang like any other call into a sick driver; then the samples end early and the result says so.
 """
@@ -15,6 +15,8 @@ START_S = 30.0
 ANSWER_S = 2.0
 EVERY_S = 0.1
 _TEMPERATURE_GPU = 0
+
+COLUMNS = ("sm_clock_mhz", "power_w", "temp_c", "throttle", "pcie_generation", "pcie_width")
 
 Message = Dict[str, Any]
 
@@ -53,6 +55,8 @@ def _sample(handle: Any) -> Message:
         "power_w": lambda: pynvml.nvmlDeviceGetPowerUsage(handle) / 1000.0,
         "temp_c": lambda: float(pynvml.nvmlDeviceGetTemperature(handle, _TEMPERATURE_GPU)),
         "throttle": lambda: throttle_reasons(handle),
+        "pcie_generation": lambda: pynvml.nvmlDeviceGetCurrPcieLinkGeneration(handle),
+        "pcie_width": lambda: pynvml.nvmlDeviceGetCurrPcieLinkWidth(handle),
     }
     sample: Message = {}
     for key, read in reads.items():
@@ -111,7 +115,6 @@ class Samples:
         own = [row[address] for row in rows if address in row]
         if not own:
             return None
-        columns: Message = {key: [row[key] for row in own if key in row] for key in ("sm_clock_mhz", "power_w")}
-        columns.update({key: [row[key] for row in own if key in row] for key in ("temp_c", "throttle")})
+        columns: Message = {key: [row[key] for row in own if key in row] for key in COLUMNS}
         columns["errors"] = sorted({error for row in own for error in row.get("errors", ())})
         return columns

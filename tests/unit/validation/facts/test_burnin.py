@@ -39,6 +39,8 @@ GPU: dict[str, Any] = {
     },
     "samples": {
         "sm_clock_mhz": [1590.0],
+        "pcie_generation": [4],
+        "pcie_width": [16],
         "power_w": [69.0],
         "temp_c": [60.0],
         "throttle": [["sw_power_cap"]],
