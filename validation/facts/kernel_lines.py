@@ -18,7 +18,7 @@ _DATE = r"\[(?:\S+ +)?\S+ +\d+ +\d\d:\d\d:\d\d(?: +\d{4})?\]|\[\S{3,4} ?\d+ +\d\
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _SYSLOG = r"(?:\S{1,9} +\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?|" + _ISO + r")"
 _CLOCK = re.compile(_MONOTONIC)
-_PLAIN = re.compile(r"\[ *\d+\.\d{6}\] (?! *\[ *[TC]\d|\S+ kernel: )")
+_PLAIN = re.compile(r"\[ *\d+\.\d{6}\] (?! *\[ *[TC]\d|(?:\S+ )?kernel: )")
 _OWN_CLOCK = re.compile(rf"\s*{_MONOTONIC}")
 _NOT_SPACE = re.compile(r"[^\s\x1e]")
 _CALLER = re.compile(r"^\s*(?:\[ *[TC]\d+\] ?)?")
@@ -35,8 +35,8 @@ _BOOT = re.compile(r"^Linux version \d")
 _REPEATS_MAX = 1000
 # A line of the kernel's without clock or tag: what its drivers for GPU, network and storage begin with.
 _DRIVER = re.compile(
-    r"^(?:NVRM: |nvidia-(?:uvm|modeset|nvlink|nvswitch\d*|drm): |\[drm[\]:]|watchdog: BUG|mce: |EDAC |EXT4-fs |XFS \(|"
-    r"(?:nvidia|mlx5_core|nvme|efa|ena|pci|pcieport) (?:nvme\d+|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)[ :])"
+    r"^[ \t>]*(?:NVRM: |nvidia-(?:uvm|modeset|nvlink|nvswitch\d*|drm): |\[drm[\]:]|watchdog: BUG|mce: |EDAC |EXT4-fs "
+    r"|XFS \(|(?:nvidia|mlx5_core|nvme|efa|ena|pci|pcieport) (?:nvme\d+|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)[ :])"
 )
 # The two entries that a document of this kind begins with, whoever wrote it: journald, dmesg --json, Docker.
 _DOCUMENT = re.compile(r'^[\s\x1e]*\{(?=[\s\S]{0,4000}?"(?:MESSAGE|dmesg|log)"\s*:)')

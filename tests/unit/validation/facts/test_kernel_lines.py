@@ -36,6 +36,7 @@ FORMS = {
     "journalctl -o short-full": "Tue 2025-03-04 09:15:02 UTC node-3 kernel: {}",
     "journalctl -o short-unix": "1741079702.120045 node-3 kernel: {}",
     "journalctl -o short-monotonic": "[   88.120045] node-3 kernel: {}",
+    "a clock and the name of the kernel alone": "[   88.120045] kernel: {}",
     "journalctl in another language": "3月 04 09:15:02 node-3 kernel: {}",
     "kern.log of Ubuntu": "Mar  4 09:15:02 node-3 kernel: [   88.120045] {}",
     "kern.log of Ubuntu 24.04": "2025-03-04T09:15:02.120045+00:00 node-3 kernel: {}",
@@ -50,6 +51,8 @@ FORMS = {
     "kubectl logs --prefix": "[pod/kmsg-7x9/reader] [   88.120045] {}",
     "a serial console that dates its lines": "[2025-03-04 09:15:02.120045][   88.120045] {}",
     "the message alone": "{}",
+    "the message alone, indented": "    {}",
+    "the message alone, quoted": "> {}",
 }
 
 
