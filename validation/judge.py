@@ -78,9 +78,9 @@ def advisory(check: Check, finding: Finding, expected: Expectation) -> str | Non
     """Why the profile lets a finding only warn; None where it closes the gate.
 
     A profile excuses what cannot be known of its type. A fault that was seen is known: no profile excuses it where the
-    check is one of safety (corrupt results, memory errors, Xid, lost GPUs).
+    check is one of safety (corrupt results, memory errors, Xid, lost GPUs, modules that are not linked).
     """
-    if expected.profile is None or (check.safety and finding.verdict is Verdict.FAIL):
+    if expected.profile is None or not check.excusable(finding):
         return None
     return expected.profile.advisory.get(check.id)
 

@@ -49,6 +49,10 @@ class Check(abc.ABC):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         """Findings for every subject looked at. Subjects leave the host out: ``GPU3``, ``GPU3/link7`` or ``host``."""
 
+    def excusable(self, finding: Finding) -> bool:
+        """Whether a profile that lists this check as advisory lets one of its findings only warn."""
+        return not (self.safety and finding.verdict is Verdict.FAIL)
+
     def finding(
         self,
         verdict: Verdict,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 
 from profiles.models import Expectation, Expected
 from validation.checks.per_gpu import PerGpuCheck
@@ -10,6 +12,18 @@ from validation.checks.wording import counted, not_there, profile_of, ranges
 from validation.facts.gpu import Gpu, NvLink
 from validation.facts.missing import Missing, Reason
 from validation.verdict import FaultClass, Finding, Verdict
+
+# GPUs that are modules on a board which links them by NVLink, by the names NVML prints; a PCIe card may have no bridge.
+# H20: Alibaba Cloud's documentation of gn8v (900 GB/s of NVLink between its GPUs), read 2026-11-30.
+_MODULE = re.compile(r"SXM\d|\bH20\b")
+# Linked GPU to GPU, so that four of the eight have 4, 4, 5 and 5 of their links inside (golden of p3.16xlarge).
+_MESH = re.compile(r"\bV100\b")
+
+
+# What is expected where the profile has no figure, and no machine is without: no profile excuses less.
+_LINKED = "1 or more active NVLinks"
+# No machine is wired with so few lanes: x8 is the least of all that were captured, and x4 leaves room.
+_TOO_NARROW = ("x1", "x2", "x3")
 
 
 class NvlinkCheck(PerGpuCheck):
@@ -38,12 +52,42 @@ class NvlinkActive(NvlinkCheck):
     source = "goldens of p3, p4d, p5; gpud 1085 and DCGM 198 (all links down, reported healthy)"
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
+    safety = True
+
+    def excusable(self, finding: Finding) -> bool:
+        return super().excusable(finding) and finding.expected != _LINKED
+
+    def _judged(self, gpus: tuple[Gpu, ...], expected: Expectation) -> Iterator[Finding]:
+        """Without a number to judge by, linked modules are judged by each other: fewer than the others is a fault."""
+        profile = profile_of(expected)
+        if profile.links.nvlinks is not None or profile.gpu.count.value == 1:
+            yield from super()._judged(gpus, expected)
+            return
+        modules = _modules(gpus)
+        least = _least(modules)
+        behind = [(gpu, active) for gpu, active in modules if active < least]
+        if behind and not any(active for _, active in modules):
+            of = f"any of {counted(len(modules), 'GPU')}"
+            message = f"no NVLink is active on {of}, and such modules are linked in every machine of several"
+            yield self.finding(Verdict.FAIL, "host", message, measured="0 active NVLinks", expected=_LINKED)
+            behind = [(gpu, 0) for gpu in gpus]
+        else:
+            for gpu, active in behind:
+                message = f"{counted(active, 'NVLink')} active, where others of its kind have {least} or more"
+                measured = f"{active} active NVLinks"
+                yield self.finding(Verdict.FAIL, gpu.label, message, measured=measured, expected=f"{least} or more")
+        odd = {gpu.index for gpu, _ in behind}
+        rest = tuple(gpu for gpu in gpus if gpu.index not in odd)
+        yield from super()._judged(rest, expected) if rest else ()
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         wanted = profile_of(expected).links.nvlinks
-        if wanted is None:
-            return self.unspecified(gpu.label, "number of NVLinks", expected, _seen(gpu))
         links = gpu.nvlinks
+        if wanted is None:
+            several = profile_of(expected).gpu.count.value > 1
+            if several and isinstance(links, Missing) and _MODULE.search(str(gpu.name)) and gpu.mig_enabled is not True:
+                return self.missing(gpu.label, "NVLink state", links, expected=_LINKED)
+            return self.unspecified(gpu.label, "number of NVLinks", expected, _seen(gpu))
         if isinstance(links, Missing):
             return self._unreadable(gpu, links, expected)
         active = [link for link in links if link.active is True]
@@ -88,9 +132,15 @@ class PcieWidth(PerGpuCheck):
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
 
+    def excusable(self, finding: Finding) -> bool:
+        return finding.measured not in _TOO_NARROW
+
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         wanted = profile_of(expected).links.pcie_width
         width = gpu.pcie.width
+        if wanted is None and f"x{width}" in _TOO_NARROW:
+            message = f"PCIe link is x{width}, which no machine is wired for"
+            return self.finding(Verdict.FAIL, gpu.label, message, measured=f"x{width}", expected="x4 or more")
         if wanted is None:
             return self.unspecified(
                 gpu.label, "PCIe width", expected, "" if isinstance(width, Missing) else f"x{width}"
@@ -155,6 +205,25 @@ class NvlinkRate(NvlinkCheck):
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:
         wanted = profile_of(expected).links.nvlink_rate_gbps
         return f"{wanted.value if wanted else '?'} GB/s on every active link of {counted(len(gpus), 'GPU')}"
+
+
+def _modules(gpus: tuple[Gpu, ...]) -> list[tuple[Gpu, int]]:
+    """The linked modules, each with its active links; without those in MIG mode and those that do not tell."""
+    told = [gpu for gpu in gpus if _MODULE.search(str(gpu.name)) and gpu.mig_enabled is not True]
+    return [(gpu, active) for gpu in told if (active := _active(gpu)) is not None]
+
+
+def _least(modules: list[tuple[Gpu, int]]) -> int:
+    """The links that every one of the modules must have: as many as another has; in a mesh one."""
+    return max((1 if _MESH.search(str(gpu.name)) else max(1, active) for gpu, active in modules), default=0)
+
+
+def _active(gpu: Gpu) -> int | None:
+    """How many links are active; 0 where the driver says that the GPU has none, None where it does not tell."""
+    if isinstance(gpu.nvlinks, Missing):
+        return 0 if gpu.nvlinks.reason is Reason.NOT_APPLICABLE else None
+    unread = any(isinstance(link.active, Missing) for link in gpu.nvlinks)
+    return None if unread else sum(link.active is True for link in gpu.nvlinks)
 
 
 def _seen(gpu: Gpu) -> str:

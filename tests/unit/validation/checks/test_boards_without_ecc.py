@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pytest
 
 from profiles.expectation import expect
@@ -12,7 +16,11 @@ from validation.checks.settings import EccMode
 from validation.facts.gpu import Ecc, Gpu, GpuInventory, RemappedRows, RetiredPages
 from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
-from validation.verdict import Verdict
+from validation.judge import judge_facts
+from validation.verdict import Verdict, combine
+
+if TYPE_CHECKING:
+    from tests.unit.validation.checks.conftest import Host
 
 NONE = Missing(Reason.NOT_APPLICABLE, "N/A")
 CHECKS = (EccMode(), EccUncorrected(), RowRemap())
@@ -63,3 +71,26 @@ def test_a_name_that_is_cut_is_told_by_its_brand() -> None:
     assert sold_without_ecc(Gpu(index=0, brand="GeForce")) == "GeForce"
     assert sold_without_ecc(Gpu(index=0, name="Graphics Device", brand="GeForce")) == "Graphics Device"
     assert sold_without_ecc(Gpu(index=0, brand="Tesla")) == ""
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "opens"),
+    [
+        ("g5g.metal", True),
+        ("g5g.16xlarge", False),
+        ("ecs.ebmgn9g.64xlarge", True),
+        ("ecs.gn9gc.4xlarge", True),
+        ("g7.2xlarge", False),
+    ],
+)
+def test_ecc_that_is_off_as_the_machine_is_delivered_warns_and_elsewhere_closes_the_gate(
+    host: Callable[[str], Host], instance_type: str, opens: bool
+) -> None:
+    def verdict(**ecc: object) -> Verdict:
+        one = host(instance_type)
+        one.every(ecc=replace(one.gpus[0].ecc, **ecc))  # type: ignore[arg-type]
+        return combine(judge_facts(one.facts(), one.expected, "host"))
+
+    assert verdict(enabled=False, volatile_uncorrected=NONE).opens_gate is opens
+    assert verdict(enabled=True).opens_gate
+    assert verdict(enabled=True, volatile_uncorrected=1) is Verdict.FAIL

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
+from validation.checks.presence import GpuName
 from validation.facts.gpu import GpuInventory, NvLink, PcieLink
 from validation.facts.missing import ABSENT, Missing, Reason
+from validation.judge import judge_facts
+from validation.verdict import Verdict, combine
 
 if TYPE_CHECKING:
     from tests.unit.validation.checks.conftest import Host
@@ -195,3 +198,58 @@ def test_links(
     host: Callable[[str], Host], check: Any, instance_type: str, change: Callable[[Host], Host], said: list[str]
 ) -> None:
     assert change(host(instance_type)).says(check()) == said
+
+
+def judged(host: Host) -> tuple[Verdict, list[str]]:
+    """Whether the gate would open, and what closes it: ``VERDICT subject: message``."""
+    findings = judge_facts(host.facts(), host.expected, "h", [NvlinkActive(), GpuName()])
+    return combine(findings), [
+        f"{f.verdict.value} {f.subject}: {f.message}" for f in findings if f.verdict.value == "FAIL"
+    ]
+
+
+UNLINKED = "and such modules are linked in every machine of several"
+# Types whose number of NVLinks no source gives: instance type, active links of each GPU, what closes the gate.
+WITHOUT_A_NUMBER: list[tuple[str, list[int], list[str]]] = [
+    ("ecs.ebmgn7e.32xlarge", [0] * 8, [f"FAIL h: no NVLink is active on any of 8 GPUs, {UNLINKED}"]),
+    ("ecs.gn8v-2x.8xlarge", [0, 0], [f"FAIL h: no NVLink is active on any of 2 GPUs, {UNLINKED}"]),
+    ("p3.8xlarge", [0] * 4, [f"FAIL h: no NVLink is active on any of 4 GPUs, {UNLINKED}"]),
+    ("p3.8xlarge", [4, 4, 5, 0], ["FAIL h/GPU3: 0 NVLinks active, where others of its kind have 1 or more"]),
+    ("p3.8xlarge", [4, 4, 5, 5], []),  # half of a hybrid cube mesh
+    ("ecs.gn7e-c16g1.8xlarge", [12, 11], ["FAIL h/GPU1: 11 NVLinks active, where others of its kind have 12 or more"]),
+    ("ecs.gn7e-c16g1.16xlarge", [12] * 4, []),
+    ("ecs.gn7s-c32g1.16xlarge", [0, 0], []),  # A30 cards without a bridge
+    ("p5.4xlarge", [0], []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("instance_type", "active", "closing"), WITHOUT_A_NUMBER)
+def test_modules_that_are_not_linked_close_the_gate_even_where_no_source_gives_the_number(
+    host: Callable[[str], Host], instance_type: str, active: list[int], closing: list[str]
+) -> None:
+    one = host(instance_type)
+    for at, up in enumerate(active):
+        one.gpu(at, nvlinks=links(18, *range(up, 18)))
+    verdict, said = judged(one)
+    assert said == closing
+    assert verdict.opens_gate is not bool(closing)
+
+
+def test_modules_without_any_link_of_their_own_are_not_linked_and_those_in_mig_mode_are_not_asked(
+    host: Callable[[str], Host],
+) -> None:
+    assert judged(host("ecs.gn7e-c16g1.8xlarge").every(nvlinks=NOT_SUPPORTED))[0] is Verdict.FAIL
+    assert judged(host("ecs.gn7e-c16g1.8xlarge").every(nvlinks=DENIED))[0] is Verdict.UNKNOWN
+    assert judged(host("ecs.gn7e-c16g1.8xlarge").every(nvlinks=NOT_SUPPORTED, mig_enabled=True))[1] == []
+    cards = host("ecs.gn7-c13g1.13xlarge").every(name="NVIDIA A100-PCIE-40GB", nvlinks=links(12, *range(12)))
+    assert judged(cards)[0].opens_gate
+
+
+@pytest.mark.parametrize("instance_type", ["ecs.gn7i-c32g1.8xlarge", "ecs.gn8is.2xlarge", "g5.xlarge"])
+def test_a_link_of_fewer_lanes_than_any_machine_is_wired_with_is_excused_on_no_type(
+    host: Callable[[str], Host], instance_type: str
+) -> None:
+    for lanes, verdict in ((1, Verdict.FAIL), (2, Verdict.FAIL), (8, Verdict.PASS)):
+        one = host(instance_type).every(pcie=width(lanes))
+        found = judge_facts(one.facts(), one.expected, "h", [PcieWidth(), GpuName()])
+        assert combine(found).opens_gate is verdict.opens_gate
