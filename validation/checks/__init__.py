@@ -21,7 +21,7 @@ from validation.checks.known_units import KnownBadUnit
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.checks.network import EfaAffinity, EfaCount, ErdmaDevices, PeerMemory
-from validation.checks.pci import AcsOff, DeadFunctions
+from validation.checks.pci import AcsOff, DeadFunctions, Iommu
 from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
 from validation.checks.repairs import GpuRepair, Inforom
 from validation.checks.settings import (
@@ -83,6 +83,7 @@ CHECKS: tuple[Check, ...] = (
     PcieReplays(),
     DeadFunctions(),
     AcsOff(),
+    Iommu(),
     TopologyPairs(),
     P2pStatus(),
     NumaNodes(),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from profiles.models import Expectation
 from validation.checks.base import Check
+from validation.checks.pci_paths import between, peers
 from validation.checks.wording import counted, listed
 from validation.facts.host import PciBus
 from validation.facts.host_state import AcsControls, HostState
@@ -16,7 +17,10 @@ from validation.verdict import FaultClass, Finding, Verdict
 _GPU_CLASSES = ("0300", "0302")
 # What a job needs besides its GPUs: NVSwitches and other bridges of NVIDIA, network, disks.
 _NEEDED = {"0680": "NVSwitch", "0200": "network card", "0207": "InfiniBand card", "0108": "NVMe disk"}
-_REDIRECT = 0x0004 | 0x0008  # P2P Request Redirect and P2P Completion Redirect of the ACS control register
+# Of the ACS control register: P2P Request Redirect, P2P Completion Redirect, P2P Egress Control.
+_REDIRECT = 0x0004 | 0x0008 | 0x0020
+_TRANSLATED = ("DMA", "DMA-FQ")
+_GUEST = "a virtual machine: how its bridges are set is the hypervisor's business"
 
 
 class DeadFunctions(Check):
@@ -49,24 +53,29 @@ class DeadFunctions(Check):
 
 
 class AcsOff(Check):
-    """On a machine without a hypervisor no PCI bridge sends what GPUs say to each other through the processor."""
+    """On a machine without a hypervisor no PCIe switch sends what GPUs and NICs say to each other to the processor."""
 
     id = "pcie.acs"
     title = "Access Control Services"
     why = "With ACS on, copies between GPUs and NICs behind one switch go up to the processor and back, or hang."
-    source = "NCCL user guide, troubleshooting: PCI Access Control Services; gpud 4a8de33a checks it on bare metal"
+    source = (
+        "NCCL user guide 2.26.2, troubleshooting: PCI Access Control Services (read 2026-11-30); gpud 4a8de33a checks "
+        "it on bare metal; which bits redirect, and which bridges matter: Linux 4.20, drivers/pci/p2pdma.c"
+    )
     remedy = "Turn ACS off in the firmware, or with setpci at boot; keep it where the host runs virtual machines."
     fault_class = FaultClass.CONFIGURATION
     requires = (HostState, AcsControls)
     needs_profile = False
     optional = True
 
-    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
-        if facts.need(HostState).virtual:
-            message = "a virtual machine: how its bridges are set is the hypervisor's business"
-            yield self.finding(Verdict.NOT_APPLICABLE, "host", message)
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        if _is_guest(facts, expected):
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", _GUEST)
             return
-        controls = facts.need(AcsControls).controls
+        acs = facts.need(AcsControls)
+        pairs = _pairs(facts, acs)
+        concerned = set(acs.controls) if pairs is None else {bridge for ways in pairs for bridge in ways}
+        controls = {address: value for address, value in acs.controls.items() if address in concerned}
         unread = [address for address, value in controls.items() if isinstance(value, Missing)]
         on = [a for a, value in controls.items() if not isinstance(value, Missing) and value & _REDIRECT]
         if on:
@@ -75,5 +84,58 @@ class AcsOff(Check):
         elif unread:
             message = f"ACS of {counted(len(unread), 'bridge')} could not be read: {listed(unread)}"
             yield self.finding(Verdict.UNKNOWN, "host", message, measured="not read", expected="off")
+        elif pairs == []:
+            message = "no GPU shares a PCIe switch with another GPU or a network card"
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", message)
         else:
             yield self.finding(Verdict.PASS, "host", f"no bridge redirects ({len(controls)} have ACS)", measured="off")
+
+
+class Iommu(Check):
+    """On a machine without a hypervisor the IOMMU lets the GPUs' accesses through as they are."""
+
+    id = "pcie.iommu"
+    title = "IOMMU state"
+    why = "An IOMMU that translates every access sends what GPUs and NICs say to each other through the processor."
+    source = (
+        "NCCL user guide 2.26.2, troubleshooting: PCI Access Control Services (read 2026-11-30); Linux 5.11, "
+        "/sys/kernel/iommu_groups/*/type"
+    )
+    remedy = "Boot with iommu=pt, on Arm with iommu.passthrough=1; leave it where the host runs virtual machines."
+    fault_class = FaultClass.CONFIGURATION
+    requires = (HostState, AcsControls)
+    needs_profile = False
+    optional = True
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        if _is_guest(facts, expected):
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", _GUEST)
+            return
+        types = facts.need(AcsControls).iommu
+        translated = [address for address, kind in types.items() if kind in _TRANSLATED]
+        unread = [address for address, kind in types.items() if isinstance(kind, Missing)]
+        seen = listed(sorted({str(kind) for kind in types.values()}))
+        if translated:
+            message = f"it translates every access of {counted(len(translated), 'GPU')}: {listed(translated)}"
+            yield self.finding(Verdict.WARN, "host", message, measured=seen, expected="identity, or none")
+        elif unread or not types:
+            which = f"{counted(len(unread), 'GPU')}: {listed(unread)}" if unread else "any GPU"
+            yield self.finding(Verdict.UNKNOWN, "host", f"it is not told how it treats {which}")
+        else:
+            yield self.finding(Verdict.PASS, "host", f"it passes {counted(len(types), 'GPU')} through", measured=seen)
+
+
+def _is_guest(facts: Facts, expected: Expectation) -> bool:
+    """By the processor's word; where it has none (Arm), by the type: a cloud's that is not named bare metal."""
+    profile = expected.profile
+    if facts.need(HostState).virtual or profile is None or profile.architecture == "x86_64":
+        return facts.need(HostState).virtual
+    return profile.provider != "local" and not profile.instance_type.endswith(".metal")
+
+
+def _pairs(facts: Facts, acs: AcsControls) -> list[list[str]] | None:
+    """The bridges on the way of each pair of devices below one switch; None where the tree of the bus is not told."""
+    if not acs.buses or PciBus not in facts:
+        return None
+    ways = (between(acs.buses, one.address, two.address) for one, two in peers(facts.need(PciBus)))
+    return [way for way in ways if way]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 
 from profiles.models import Expectation
 from validation.checks.base import Check
+from validation.checks.pci_paths import between, peers
 from validation.checks.wording import counted, listed
 from validation.facts.host import PciBus, PciDevice
 from validation.facts.lspci import AcsLines
@@ -16,7 +16,6 @@ from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _BRIDGE = "0604"
-_NETWORK = "02"
 _NOUVEAU = "nouveau"
 _GIVEN_AWAY = ("vfio-pci", "pci-stub", "xen-pciback")
 # Vendors of the devices that a hypervisor shows its guests: QEMU and virtio, VMware, Hyper-V.
@@ -109,7 +108,7 @@ class AcsAlone(Check):
         bus = facts.need(PciBus)
         if not bus.nvidia_gpus or all(isinstance(device.buses, Missing) for device in bus.devices):
             return  # a listing without -vvv does not tell what lies behind the bridges
-        pairs = [(one, two, ports) for one, two in _peers(bus) if (ports := _between(bus, one, two))]
+        pairs = [(one, two, ports) for one, two in peers(bus) if (ports := _between(bus, one, two))]
         redirected = [pair for pair in pairs if any(map(_redirects, pair[2]))]
         unread = sorted({port.address for _, _, ports in pairs for port in ports if _unread(port)})
         if any(device.vendor_id in _HYPERVISORS for device in bus.devices):
@@ -161,32 +160,14 @@ class AcsLinesAlone(Check):
             yield self.finding(Verdict.PASS, "host", f"none of {counted(len(controls), 'function')} redirects")
 
 
-def _peers(bus: PciBus) -> list[tuple[PciDevice, PciDevice]]:
-    """Every pair of a GPU with another GPU or a network card, on different slots."""
-    gpus = bus.nvidia_gpus
-    cards = [device for device in bus.devices if str(device.class_id).startswith(_NETWORK)]
-    return [*combinations(gpus, 2), *((gpu, card) for gpu in gpus for card in cards)]
-
-
 def _between(bus: PciBus, one: PciDevice, two: PciDevice) -> list[PciDevice]:
-    """The bridges between two devices below a common one, without that one; none where they have no common bridge."""
-    mine, theirs = _above(bus, one), _above(bus, two)
-    common = [bridge for bridge in mine if bridge in theirs]
-    if not common:
-        return []
-    return [bridge for bridge in (*mine, *theirs) if bridge not in common]
-
-
-def _above(bus: PciBus, device: PciDevice) -> list[PciDevice]:
-    domain, number = device.address.split(":")[0], int(device.address.split(":")[1], 16)
-    return [
-        bridge
-        for bridge in bus.devices
-        if bridge.class_id == _BRIDGE
-        and not isinstance(bridge.buses, Missing)
-        and bridge.address.split(":")[0] == domain
-        and bridge.buses[0] <= number <= bridge.buses[1]
-    ]
+    bridges = {
+        device.address: device.buses
+        for device in bus.devices
+        if device.class_id == _BRIDGE and not isinstance(device.buses, Missing)
+    }
+    found = set(between(bridges, one.address, two.address))
+    return [device for device in bus.devices if device.address in found]
 
 
 def _redirects(port: PciDevice) -> bool:

@@ -15,6 +15,10 @@ _EDAC = re.compile(r"^/sys/devices/system/edac/mc/(mc\d+)/([cu])e_count$")
 _BLOCKED = re.compile(r"^(\d+) (.*)$")
 _DF_HEAD = re.compile(r"^Filesystem\s+1024-blocks\s+Used\s+Available\s+Capacity\s+Mounted on$")
 _DF_ROW = re.compile(r"^(\S.*?)\s+(\d+)\s+(\d+)\s+(-?\d+)\s+(?:\d+%|-)\s+(/.*)$")
+_ACS = re.compile(
+    r"^(?P<address>[0-9a-f:]+\.[0-7]):(?:iommu (?P<iommu>\S.*)|(?P<control>0x[0-9a-f]{4}|none|<[^>]*>)"
+    r"(?: (?P<first>\d+)-(?P<last>\d+))?)$"
+)
 _SYNCHRONISED = re.compile(r"^\s*(?:System clock|NTP) synchronized:\s*(\w+)\s*$", re.M)
 
 
@@ -84,9 +88,14 @@ class Processes:
 
 @dataclass(frozen=True)
 class AcsControls:
-    """The ACS control register of each PCI bridge that has one."""
+    """The ACS control register of each PCI bridge that has one, and the first and last bus behind each bridge.
+
+    ``iommu``: by GPU the type of its IOMMU group: identity, DMA or DMA-FQ (translated), none.
+    """
 
     controls: Mapping[str, int | Missing]
+    buses: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    iommu: Mapping[str, str | Missing] = field(default_factory=dict)
 
 
 def parse_state(text: str) -> HostState:
@@ -210,14 +219,26 @@ def parse_processes(text: str) -> Processes:
 
 
 def parse_acs(text: str) -> AcsControls:
-    """The register by bridge; none at all is a fact: no bridge has it."""
+    """The registers by bridge, and the IOMMU by GPU; nothing at all is a fact: there is no bridge, and no GPU."""
     controls: dict[str, int | Missing] = {}
+    buses: dict[str, tuple[int, int]] = {}
+    iommu: dict[str, str | Missing] = {}
     for number, line in enumerate(lines(text), start=1):
         if not line.strip():
             continue
-        place, _, word = line.strip().rpartition(":")
-        address = pci_address(place)
-        if address is None or not re.fullmatch(r"0x[0-9a-f]{4}|<.*>", word):
-            raise ParseError("ACS", number, f"{line.strip()[:80]!r} is not a bridge and its register")
-        controls[address] = Missing(Reason.COULD_NOT_LOOK, word) if word.startswith("<") else int(word, 16)
-    return AcsControls(controls)
+        match = _ACS.match(line.strip())
+        address = pci_address(match["address"]) if match else None
+        if match is None or address is None:
+            raise ParseError("ACS", number, f"{line.strip()[:80]!r} is not a bridge and its register, or a GPU")
+        if match["iommu"]:
+            iommu[address] = _word(match["iommu"])
+        elif match["control"] != "none":
+            control = _word(match["control"])
+            controls[address] = control if isinstance(control, Missing) else int(control, 16)
+        if match["first"]:
+            buses[address] = int(match["first"]), int(match["last"])
+    return AcsControls(controls, buses, iommu)
+
+
+def _word(text: str) -> str | Missing:
+    return Missing(Reason.COULD_NOT_LOOK, text) if text.startswith("<") else text

@@ -5,7 +5,7 @@ import re
 import time
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
-from validation.probe.files import PCI, Root
+from validation.probe.files import NVIDIA_VENDOR, PCI, Root
 from validation.probe.process import ToolMissingError
 
 Write = Callable[[str], None]
@@ -22,6 +22,7 @@ RUNTIMES = (
 )  # fmt: skip
 CDI = ("/etc/cdi/*", "/var/run/cdi/*", "/run/cdi/*")
 BRIDGE_CLASS = "0x0604"
+DISPLAY_CLASS = "0x03"
 ACS = 0x000D  # PCI Express base specification, extended capability id; its control register lies 6 bytes in
 BLOCKED_S = 0.1  # a process that waits for a disk is in D state for a moment
 
@@ -84,19 +85,39 @@ def _first_flags(root: Root) -> str:
 
 
 def acs(root: Root) -> Callable[[Write], None]:
-    """``address:control`` of every PCI bridge that has Access Control Services; ``address:<why>`` where unread."""
+    """Lines about the way between devices.
+
+    ``address:control first-last`` of every PCI bridge: its Access Control Services (``none``, ``<why>`` where unread)
+    and the buses behind it, where the kernel tells them. ``address:iommu type`` of every NVIDIA GPU.
+    """
 
     def task(write: Write) -> None:
         if not os.path.isdir(root.at(PCI)):
             raise ToolMissingError("%s: no such directory" % PCI)
         for folder in root.glob(PCI + "/*"):
-            if not root.line(folder + "/class").partition("/class:")[2].startswith(BRIDGE_CLASS):
-                continue
-            found = acs_control(root, folder + "/config")
-            if found is not None:
-                write("%s:%s\n" % (folder.rsplit("/", 1)[1], found))
+            kind = _content(root, folder + "/class")
+            address = folder.rsplit("/", 1)[1]
+            if kind.startswith(BRIDGE_CLASS):
+                found = acs_control(root, folder + "/config") or "none"
+                buses = [_content(root, "%s/%s_bus_number" % (folder, end)) for end in ("secondary", "subordinate")]
+                behind = " " + "-".join(buses) if all(number.isdigit() for number in buses) else ""
+                write("%s:%s%s\n" % (address, found, behind))
+            elif kind.startswith(DISPLAY_CLASS) and _content(root, folder + "/vendor") == NVIDIA_VENDOR:
+                write("%s:iommu %s\n" % (address, iommu(root, folder)))
 
     return task
+
+
+def iommu(root: Root, folder: str) -> str:
+    """The type of the function's IOMMU group (identity, DMA, DMA-FQ), ``none`` where it is in no group."""
+    if not os.path.isdir(root.at(folder + "/iommu_group")):
+        return "none"
+    return _content(root, folder + "/iommu_group/type")
+
+
+def _content(root: Root, path: str) -> str:
+    """A file of one line, or why it cannot be read, in ``<>``."""
+    return root.line(path)[len(path) + 1 :].strip()
 
 
 def acs_control(root: Root, path: str) -> Optional[str]:

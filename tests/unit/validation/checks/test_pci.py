@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from validation.checks.pci import AcsOff, DeadFunctions
+from validation.checks.pci import AcsOff, DeadFunctions, Iommu
 from validation.facts.host import PciBus, PciDevice
 from validation.facts.host_state import AcsControls, HostState
 from validation.facts.missing import Missing, Reason
@@ -30,6 +30,29 @@ def bus(h: Host, *more: PciDevice) -> Host:
 
 def metal(h: Host, **controls: int | Missing) -> Host:
     return h.state(virtual=False).put(AcsControls({f"0000:{name[1:]}:00.0": word for name, word in controls.items()}))
+
+
+NIC = PciDevice("0000:19:00.0", "0207", "15b3", "1021", "MT2910 Family [ConnectX-7]")
+# A root port, a switch below it with two ports, and a root port of its own for the second GPU.
+BUSES = {
+    "0000:15:01.0": (0x16, 0x1A),
+    "0000:16:00.0": (0x17, 0x1A),
+    "0000:17:00.0": (0x18, 0x18),
+    "0000:17:01.0": (0x19, 0x19),
+    "0000:2a:01.0": (0x2B, 0x2B),
+}
+
+
+def switched(h: Host, *more: PciDevice, **controls: int | Missing) -> Host:
+    """GPUs on buses 18 and 2b; ``_17_01=0x1d`` is the control of the bridge 0000:17:01.0."""
+    gpus = [PciDevice(f"0000:{bus}:00.0", "0302", "10de", "2330", "H100") for bus in ("18", "2b")]
+    named = {f"0000:{name[1:3]}:{name[4:]}.0": word for name, word in controls.items()}
+    return h.state(virtual=False).put(PciBus((*gpus, *more)), AcsControls(named, BUSES))
+
+
+def treated(h: Host, *kinds: str | Missing, virtual: bool = False) -> Host:
+    iommu = {f"0000:{0x18 + at:02x}:00.0": kind for at, kind in enumerate(kinds)}
+    return h.state(virtual=virtual).put(AcsControls({}, {}, iommu))
 
 
 ROWS: list[tuple[Any, Callable[[Host], Host], list[str]]] = [
@@ -70,6 +93,38 @@ ROWS: list[tuple[Any, Callable[[Host], Host], list[str]]] = [
         ["UNKNOWN host: ACS of 1 bridge could not be read: 0000:50:00.0"],
     ),
     (AcsOff, lambda h: h.drop(HostState), GONE),
+    # Only what lies between two devices of one switch matters: a root port that redirects is usual, and harms nobody.
+    (
+        AcsOff,
+        lambda h: switched(h, NIC, _15_01=0x1D, _17_00=0x01, _17_01=0, _2a_01=0x1D),
+        ["PASS host: no bridge redirects (2 have ACS)"],
+    ),
+    (AcsOff, lambda h: switched(h, NIC, _17_01=0x1D), ["WARN host: ACS redirects on 1 bridge: 0000:17:01.0"]),
+    (AcsOff, lambda h: switched(h, NIC, _17_00=0x20), ["WARN host: ACS redirects on 1 bridge: 0000:17:00.0"]),
+    (
+        AcsOff,
+        lambda h: switched(h, _15_01=0x1D, _17_00=0x1D),
+        ["NOT_APPLICABLE host: no GPU shares a PCIe switch with another GPU or a network card"],
+    ),
+    (
+        AcsOff,
+        lambda h: switched(h, NIC, _15_01=DENIED, _17_00=DENIED),
+        ["UNKNOWN host: ACS of 1 bridge could not be read: 0000:17:00.0"],
+    ),
+    (
+        Iommu,
+        lambda h: treated(h, "DMA-FQ", virtual=True),
+        ["NOT_APPLICABLE host: a virtual machine: how its bridges are set is the hypervisor's business"],
+    ),
+    (Iommu, lambda h: treated(h, "identity", "none"), ["PASS host: it passes 2 GPUs through"]),
+    (
+        Iommu,
+        lambda h: treated(h, "identity", "DMA-FQ"),
+        ["WARN host: it translates every access of 1 GPU: 0000:19:00.0"],
+    ),
+    (Iommu, lambda h: treated(h, "DMA"), ["WARN host: it translates every access of 1 GPU: 0000:18:00.0"]),
+    (Iommu, lambda h: treated(h, "none", DENIED), ["UNKNOWN host: it is not told how it treats 1 GPU: 0000:19:00.0"]),
+    (Iommu, lambda h: treated(h), ["UNKNOWN host: it is not told how it treats any GPU"]),
 ]
 
 
@@ -82,3 +137,11 @@ def test_bridges_that_could_not_be_read_close_no_gate(host: Callable[..., Host])
     silent = metal(host("p5.48xlarge")).drop(AcsControls)
     findings = judge_facts(silent.facts(), silent.expected, "host", [AcsOff()])
     assert [finding.required for finding in findings] == [False]
+
+
+@pytest.mark.parametrize(("instance_type", "verdict"), [("g5g.16xlarge", "NOT_APPLICABLE"), ("g5g.metal", "WARN")])
+def test_where_the_processor_does_not_say_that_it_is_a_guests_the_type_does(
+    host: Callable[..., Host], instance_type: str, verdict: str
+) -> None:
+    (said,) = treated(host(instance_type), "DMA").says(Iommu())
+    assert said.startswith(f"{verdict} host")

@@ -86,6 +86,16 @@ def test_acs_is_read_by_bridge() -> None:
     assert host_state.parse_acs("").controls == {}
 
 
+def test_the_buses_behind_a_bridge_and_the_iommu_of_a_gpu_are_read_beside_it() -> None:
+    text = (
+        "0000:50:01.0:0x001d 81-85\n0000:51:00.0:none 82-85\n0000:52:00.0:iommu DMA-FQ\n0000:53:00.0:iommu <denied>\n"
+    )
+    found = host_state.parse_acs(text)
+    assert found.controls == {"0000:50:01.0": 0x1D}
+    assert found.buses == {"0000:50:01.0": (81, 85), "0000:51:00.0": (82, 85)}
+    assert found.iommu == {"0000:52:00.0": "DMA-FQ", "0000:53:00.0": Missing(Reason.COULD_NOT_LOOK, "<denied>")}
+
+
 Parse = Callable[[str], object]
 
 
@@ -107,6 +117,8 @@ Parse = Callable[[str], object]
         (host_state.parse_processes, "processes:many\nzombies:0\n"),
         (host_state.parse_acs, "0000:50:01.0 0x001d\n"),
         (host_state.parse_acs, "bridge:0x001d\n"),
+        (host_state.parse_acs, "0000:50:01.0:0x001d 81\n"),
+        (host_state.parse_acs, "0000:50:01.0:iommu\n"),
     ],
 )
 def test_other_texts_are_refused(parse: Parse, text: str) -> None:

@@ -91,8 +91,29 @@ def test_acs_is_found_among_the_extended_capabilities_of_bridges(told: Told) -> 
         ]
     ):
         files.update({folder.format(number, "class"): kind + "\n", folder.format(number, "config"): space})
-    unread = "" if os.getuid() == 0 else "0000:53:00.0:<not root>\n"
-    assert told(hoststate.acs, files) == "0000:50:00.0:0x001d\n" + unread
+    short = "none" if os.getuid() == 0 else "<not root>"  # a conventional bridge has no extended capabilities
+    assert told(hoststate.acs, files) == f"0000:50:00.0:0x001d\n0000:51:00.0:none\n0000:53:00.0:{short}\n"
+
+
+def test_the_buses_behind_a_bridge_and_the_iommu_of_a_gpu_are_told(told: Told) -> None:
+    folder = "sys/bus/pci/devices/0000:{}:00.0/{}"
+    files: Files = {
+        folder.format("50", "class"): "0x060400\n",
+        folder.format("50", "config"): config((0x000D, 0x0001)),
+        folder.format("50", "secondary_bus_number"): "81\n",
+        folder.format("50", "subordinate_bus_number"): "85\n",
+    }
+    for bus, vendor, kind, group in (
+        ("51", "0x10de", "0x030200", "DMA-FQ\n"),
+        ("52", "0x10de", "0x030200", None),
+        ("53", "0x10de", "0x068000", "identity\n"),  # an NVSwitch
+        ("54", "0x1a03", "0x030000", "identity\n"),  # the graphics of the board's management
+    ):
+        files.update({folder.format(bus, "vendor"): f"{vendor}\n", folder.format(bus, "class"): f"{kind}\n"})
+        files.update({} if group is None else {folder.format(bus, "iommu_group/type"): group})
+    assert told(hoststate.acs, files) == (
+        "0000:50:00.0:0x0001 81-85\n0000:51:00.0:iommu DMA-FQ\n0000:52:00.0:iommu none\n"
+    )
 
 
 def test_a_list_of_capabilities_that_goes_in_a_circle_ends(tmp_path: Path) -> None:
