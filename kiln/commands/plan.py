@@ -96,4 +96,4 @@ def _judged(name: str, plan: Plan) -> str:
     gpus = f"{name}: {profile.gpu.count.value} x {profile.gpu.names.value[0]}"
     if not advisory:
         return f"{gpus}; every check counts"
-    return f"{gpus}; no source tells enough of the type, so these only warn: {', '.join(advisory)}"
+    return f"{gpus}; these only warn, docs/instance-types.md says why: {', '.join(advisory)}"

@@ -55,8 +55,8 @@ def test_a_plan_says_what_would_be_made(settings: dict[str, str], capsys: pytest
         (
             {"kiln:instanceType": "g7.2xlarge", "kiln:efaCount": "0", "kiln:burnIn": "none"},
             (
-                "g7.2xlarge: 1 x NVIDIA RTX PRO 4500 Blackwell Server Edition; no source tells enough of the type, so "
-                "these only warn: numa.affinity, nvlink.links_active, pcie.width"
+                "g7.2xlarge: 1 x NVIDIA RTX PRO 4500 Blackwell Server Edition; these only warn, docs/instance-types.md "
+                "says why: numa.affinity, nvlink.links_active, pcie.width"
             ),
         ),
     ],
@@ -69,7 +69,7 @@ def test_a_plan_says_what_a_host_is_judged_as_and_what_only_warns(
     assert f"\n{line}\n" in capsys.readouterr().out
     assert main(["plan", "dev", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["advisory"].values()
-    assert set(told) == set(line.partition("only warn: ")[2].split(", ")) - {""}
+    assert set(told) == set(line.partition("says why: ")[2].split(", ")) - {""}
 
 
 def test_a_static_plan_lists_the_hosts_there_are(settings: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
