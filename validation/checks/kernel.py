@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from profiles.models import Expectation
+from validation.checks import nvlink5
 from validation.checks.base import Check
 from validation.checks.wording import counted, listed
-from validation.checks.xid import sxids, xids
+from validation.checks.xid import ErrorCode, sxids, xids
 from validation.facts.gpu import GpuInventory
 from validation.facts.host import KernelEvent, KernelLog
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
-_FATAL_WORD_DECIDES = range(144, 151)  # NVLink5 errors: the line says Fatal or Nonfatal, and that wins over the table
 _RECOVERY_ACTION = 154
 _CHANNEL_REMOVED = 45  # follows another Xid, or a process that was killed
 _CAUSED_BY_PROGRAMS = "Nothing on the machine, if a program of yours caused it; otherwise reboot once and look again."
@@ -31,6 +31,7 @@ class _Decision:
     fault_class: FaultClass | None
     meaning: str
     name: str = ""  # NVIDIA's mnemonic, to search for
+    remedy: str = ""  # where it is not the fault class's own
 
 
 class KernelCheck(Check):
@@ -109,8 +110,8 @@ class KernelXid(KernelCheck):
         event = group[0]
         times = f", {len(group)} times" if len(group) > 1 else ""
         by = f", from {event.process}" if event.process else ""
-        remedy = _REMEDIES.get(decision.fault_class, self.remedy) if decision.fault_class else self.remedy
-        details = listed(dict.fromkeys(one.detail for one in group if one.detail), limit=3)
+        remedy = decision.remedy or _REMEDIES.get(decision.fault_class or FaultClass.REBOOT_ONCE, self.remedy)
+        details = listed(dict.fromkeys(text for one in group if (text := _detail(one))), limit=3)
         meaning = f"{decision.meaning} ({details})" if details else decision.meaning
         return self.finding(
             since(decision.verdict, event),
@@ -228,10 +229,8 @@ def _xid_decision(event: KernelEvent) -> _Decision:
     row = xids().get(code)
     if row is None:
         return _Decision(Verdict.WARN, None, "a number that is not in the table; see NVIDIA's catalog")
-    if code in _FATAL_WORD_DECIDES and event.fatal is not None:
-        verdict = Verdict.FAIL if event.fatal else Verdict.WARN
-        word = "Fatal" if event.fatal else "Nonfatal"
-        return _Decision(verdict, FaultClass.REBOOT_ONCE if event.fatal else None, f"{row.meaning}; {word}", row.name)
+    if code in nvlink5.CODES:
+        return _nvlink5_decision(event, row)
     cause = xids().get(event.cause or 0)
     if code == _CHANNEL_REMOVED and cause is not None:
         meaning = f"channel removed after Xid {event.cause}, which is not in this log: {cause.meaning}"
@@ -239,6 +238,26 @@ def _xid_decision(event: KernelEvent) -> _Decision:
     if code == _CHANNEL_REMOVED:  # alone: a process was killed, or Fabric Manager lost the switch
         return _Decision(Verdict.WARN, row.fault_class, row.meaning, row.name)
     return _Decision(row.effect, row.fault_class, row.meaning, row.name)
+
+
+def _nvlink5_decision(event: KernelEvent, row: ErrorCode) -> _Decision:
+    """The line's own word decides, then the table of sub-codes, then the table of numbers."""
+    errors = nvlink5.decode(event)
+    worst = errors[0] if errors else nvlink5.SubCode("", None)
+    fatal = event.fatal if event.fatal is not None else worst.fatal
+    if fatal is None:
+        return _Decision(row.effect, row.fault_class, row.meaning, row.name)
+    meaning = f"{row.meaning}; {'Fatal' if fatal else 'Nonfatal'}"
+    remedy = worst.remedy if worst.fatal is fatal else ""
+    if not fatal:
+        return _Decision(Verdict.WARN, None, meaning, row.name, remedy)
+    return _Decision(Verdict.FAIL, worst.fault_class or FaultClass.REBOOT_ONCE, meaning, row.name, remedy)
+
+
+def _detail(event: KernelEvent) -> str:
+    """Unit and link of an NVLink error, and what its registers say."""
+    errors = ", ".join(error.text for error in nvlink5.decode(event))
+    return ": ".join(part for part in (event.detail, errors) if part)
 
 
 def _recovery_decision(event: KernelEvent) -> _Decision:

@@ -42,7 +42,8 @@ class KernelEvent:
     ``kind``: ``xid``, ``sxid``, or one of validation/facts/kernel_kinds.py. ``code`` is the (S)Xid number, None where
     the line has the form of one and its number cannot be read.
     ``fatal`` is the line's own word (Fatal/Nonfatal, uncorrected/corrected) where it has one. ``action`` is what Xid
-    154 asks for, ``cause`` the Xid that a line says it follows, ``detail`` the unit and link of an NVLink error.
+    154 asks for, ``cause`` the Xid that a line says it follows, ``detail`` the unit and link of an NVLink error, and
+    ``registers`` the words in its brackets: intrinfo, errorstatus and more.
     ``device`` is a disk, a filesystem or a NIC that the line names without a PCI address.
     ``cured`` says what happened after it that may have mended it: the host was started again, or the driver loaded.
     """
@@ -59,6 +60,7 @@ class KernelEvent:
     detail: str | None = None
     device: str | None = None
     cured: str | None = None
+    registers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

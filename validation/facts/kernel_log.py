@@ -24,6 +24,7 @@ _PROCESS = re.compile(r"pid='?(?P<pid>[^',]+)'?(?:,\s*name='?(?P<name>[^',]+)'?)
 _ACTION = re.compile(r"recovery action changed from .* to 0x[0-9a-fA-F]+ \((?P<action>[^)]+)\)")
 _CAUSE = re.compile(r"\bcaused by previous Xid (?P<code>\d+)")
 _UNIT = re.compile(r"^(?P<unit>[A-Z][A-Z0-9_]+)\s+(?:Non-?fatal|Fatal)\b.*?\bLink (?P<link>-?\d+)", re.I)
+_REGISTERS = re.compile(r"\bLink -?\d+\s*[(\[](?P<words>0x[0-9a-f]+(?:\s+0x[0-9a-f]+)*)", re.I)
 _ADDRESS = re.compile(r"\b(?:PCI:)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?![0-9A-Fa-f])")
 _TABLE = re.compile(r"^NVRM:\s+-?\d+\s+\d+\s+\S+\s+0x")
 # Messages of the driver that run over several lines, which dmesg and syslog show as several messages.
@@ -111,7 +112,7 @@ def _numbered(line: KernelLine) -> KernelEvent | None:
         return None
     rest = match["text"]
     word, process, action = _FATAL.search(rest), _PROCESS.search(rest), _ACTION.search(rest)
-    cause, unit = _CAUSE.search(rest), _UNIT.match(rest)
+    cause, unit, words = _CAUSE.search(rest), _UNIT.match(rest), _REGISTERS.search(rest)
     name = (process["name"] or process["pid"]).strip() if process else ""
     return KernelEvent(
         kind="sxid" if sxid else "xid",
@@ -124,6 +125,7 @@ def _numbered(line: KernelLine) -> KernelEvent | None:
         process=name if name and name != "<unknown>" else None,
         cause=int(cause["code"]) if cause else None,
         detail=f"{unit['unit']} link {unit['link']}" if unit else None,
+        registers=tuple(int(word, 16) for word in words["words"].split()) if words else (),
     )
 
 
