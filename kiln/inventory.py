@@ -54,6 +54,8 @@ _TYPES = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "path_type": "a path",
@@ -81,6 +83,9 @@ class Host(_Strict):
     cuda: Annotated[str, Field(pattern=_VERSION)] | None = None
     efaCount: Annotated[int, Field(ge=0)] = 0  # noqa: N815
     mig: bool = False
+    persistence: bool = True
+    ecc: bool | None = None
+    powerLimitW: Annotated[float, Field(gt=0)] | None = None  # noqa: N815
     evidenceRoot: Annotated[str, Field(pattern="^/")] = "/"  # noqa: N815
 
 
@@ -215,6 +220,9 @@ def _expectation(host: Host, place: _Place, problems: list[Problem]) -> Expectat
             cuda=host.cuda,
             efa_count=host.efaCount,
             mig=host.mig,
+            persistence=host.persistence,
+            ecc=host.ecc,
+            power_limit_w=host.powerLimitW,
             root=host.evidenceRoot,
         )
     except ConfigError as error:

@@ -15,6 +15,9 @@ def expect(
     cuda: str | None = None,
     efa_count: int = 0,
     mig: bool = False,
+    persistence: bool = True,
+    ecc: bool | None = None,
+    power_limit_w: float | None = None,
     root: str = "/",
     burn_in: BurnInLevel = "none",
 ) -> Expectation:
@@ -37,6 +40,9 @@ def expect(
         software=pins.model_copy(update=overrides),
         efa_count=efa_count,
         mig=mig,
+        persistence=persistence,
+        ecc=ecc,
+        power_limit_w=power_limit_w,
         root=root,
         burn_in=burn_in,
     )

@@ -254,6 +254,8 @@ class Expectation(Model):
     efa_count: Annotated[int, Field(ge=0)] = 0
     mig: bool = False
     persistence: bool = True
+    ecc: bool | None = None  # None: on where the board has it
+    power_limit_w: float | None = None  # None: the board's own
     root: str = "/"
     burn_in: BurnInLevel = "none"
     known_bad: tuple[KnownBad, ...] = Field(default=(), exclude=True)

@@ -73,7 +73,8 @@ class GateHost:
 
     ``instance_type`` names the profile. ``host_key`` is the host's public SSH key; without it, ``accept_new`` must say
     that whatever key answers first is taken. ``instance_id`` is what a verdict is bound to; leave it empty for a host
-    that has none.
+    that has none. ``persistence``, ``ecc`` and ``power_limit_w`` are what was asked for: by default persistence mode,
+    ECC where the board has it, and the board's own limit.
     """
 
     name: str
@@ -87,6 +88,9 @@ class GateHost:
     instance_id: pulumi.Input[str] = ""
     efa_count: int = 0
     mig: bool = False
+    persistence: bool = True
+    ecc: bool | None = None
+    power_limit_w: float | None = None
 
     def inputs(self) -> dict[str, Any]:
         return {
@@ -101,6 +105,9 @@ class GateHost:
             "instanceId": self.instance_id,
             "efaCount": self.efa_count,
             "mig": self.mig,
+            "persistence": self.persistence,
+            "ecc": self.ecc,
+            "powerLimitW": self.power_limit_w,
         }
 
     def identifier(self) -> pulumi.Output[str]:

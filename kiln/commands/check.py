@@ -32,6 +32,11 @@ from validation.verdict import Finding, combine, combine_hosts
 @click.option("--cuda", metavar="VERSION", help="CUDA toolkit that must be there.")
 @click.option("--efa", "efa_count", type=click.IntRange(min=0), default=0, show_default=True, help="EFAs asked for.")
 @click.option("--mig", is_flag=True, help="MIG mode was asked for.")
+@click.option("--persistence/--no-persistence", default=True, help="Persistence mode was asked for (it is by default).")
+@click.option("--ecc/--no-ecc", default=None, help="ECC was asked for (it is where the board has it).")
+@click.option(
+    "--power-limit", "power_limit_w", type=click.FloatRange(min=1), metavar="W", help="Power limit asked for."
+)
 @click.option("--evidence-root", "root", default="/", show_default=True, metavar="PATH", help="Where it may be read.")
 @profiles_option
 @report_options

@@ -26,6 +26,9 @@ _HOST: Mapping[str, tuple[tuple[type, ...], bool]] = {
     "instanceId": ((str,), False),
     "efaCount": ((int,), False),
     "mig": ((bool,), False),
+    "persistence": ((bool,), False),
+    "ecc": ((bool,), False),
+    "powerLimitW": ((float, int), False),
 }
 _GATE: Mapping[str, tuple[tuple[type, ...], bool]] = {
     "hosts": ((list,), True),
@@ -134,6 +137,9 @@ def _target(host: Mapping[str, Any], inputs: Mapping[str, Any]) -> Target:
         cuda=inputs.get("cuda"),
         efa_count=host.get("efaCount") or 0,
         mig=host.get("mig") or False,
+        persistence=host.get("persistence") is not False,
+        ecc=host.get("ecc"),
+        power_limit_w=host.get("powerLimitW"),
         root=inputs.get("evidenceRoot") or "/",
     )
     return Target(

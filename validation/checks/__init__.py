@@ -18,6 +18,7 @@ from validation.checks.host import EvidenceRoot
 from validation.checks.host_state import ClockHeld, Dimms, DiskSpace, HostMemory, Nouveau, StuckProcesses
 from validation.checks.kernel import FallenOffBus, KernelSxid, KernelXid
 from validation.checks.known_units import KnownBadUnit
+from validation.checks.limits import MaxClock, PowerLimit, Temperature
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.checks.network import EfaAffinity, EfaCount, ErdmaDevices, PeerMemory
@@ -31,8 +32,6 @@ from validation.checks.settings import (
     Idle,
     Mig,
     Persistence,
-    PowerLimit,
-    Temperature,
     VgpuLicense,
 )
 from validation.checks.software import CudaToolkit, KernelModule
@@ -73,6 +72,7 @@ CHECKS: tuple[Check, ...] = (
     Persistence(),
     VgpuLicense(),
     PowerLimit(),
+    MaxClock(),
     Idle(),
     Temperature(),
     Throttle(),

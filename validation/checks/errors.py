@@ -75,6 +75,8 @@ class EccUncorrected(PerGpuCheck):
         board = "" if expected.profile else sold_without_ecc(gpu)
         if board and not_there(value):
             return self.finding(Verdict.NOT_APPLICABLE, gpu.label, f"{board}: a board that counts no ECC errors")
+        if gpu.ecc.enabled is False and expected.ecc is False:
+            return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "ECC is off, as the stack asked: nothing is counted")
         if gpu.ecc.enabled is False:
             message = "ECC is off, so errors are not counted"
             remedy = "Turn ECC on (nvidia-smi -e 1), reboot, and validate again."
@@ -98,6 +100,10 @@ class RowRemap(PerGpuCheck):
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         repair = expected.profile.gpu.memory_repair.value if expected.profile else _repair_of(gpu)
+        if gpu.remapped_rows.failure is True or gpu.remapped_rows.pending is True:
+            return self._rows(gpu, gpu.remapped_rows)  # seen, whatever the board is said to do
+        if gpu.retired_pages.pending is True:
+            return self._pages(gpu, gpu.retired_pages)
         if repair == "none":
             return self.finding(Verdict.NOT_APPLICABLE, gpu.label, "this board repairs no memory by itself")
         if repair == "retired-pages":

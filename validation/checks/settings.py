@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 
 from profiles.models import Expectation
 from validation.checks.base import Check
@@ -15,7 +16,6 @@ from validation.facts.store import Facts
 from validation.facts.vgpu import in_grace
 from validation.verdict import FaultClass, Finding, Verdict
 
-_POWER_SHARE = 0.95  # of the board's default limit; below it somebody has capped the board
 # Boards that every driver can slice, so that every driver tells their mode. Source: NVIDIA MIG user guide 620.
 _MIG_BOARDS = re.compile(r"\b(?:A100|A800|A30|H100|H800|H200|H20|G?B200|G?B300)\b")
 # A virtual GPU is named after its board and its share: NVIDIA L4-3Q, NVIDIA A10-4Q, GRID T4-8Q. Source: goldens of g6f;
@@ -83,13 +83,13 @@ class Persistence(PerGpuCheck):
 
 
 class EccMode(PerGpuCheck):
-    """ECC is on where the board has it."""
+    """ECC is on where the board has it, unless the stack asked for it to be off."""
 
     id = "ecc.mode"
     title = "ECC mode"
     why = "With ECC off a flipped bit is a wrong result that nobody counts."
     source = "captures per board in profiles/boards"
-    remedy = "Turn ECC on (nvidia-smi -e 1) and reboot."
+    remedy = "Turn ECC to what was asked for (nvidia-smi -e 1 or 0) and reboot."
     fault_class = FaultClass.CONFIGURATION
     needs_profile = False
 
@@ -102,54 +102,22 @@ class EccMode(PerGpuCheck):
         if desk and (mode is False or not_there(mode)):
             message = f"{desk}: a board without ECC, or one sold with it off"
             return self.finding(Verdict.NOT_APPLICABLE, gpu.label, message)
+        wanted = expected.ecc is not False
+        words = {True: "on", False: "off"}
         if isinstance(mode, Missing):
-            return self.missing(gpu.label, "ECC mode", mode, expected="on")
-        source = expected.source_of(board.source) if board else ""
-        if not mode:
-            return self.finding(Verdict.FAIL, gpu.label, "ECC is off", measured="off", expected="on", source=source)
-        if gpu.ecc.enabled_next is False:
-            message = "ECC is on, and will be off after the next reset"
-            return self.finding(
-                Verdict.FAIL, gpu.label, message, measured="change pending", expected="on", source=source
-            )
+            return self.missing(gpu.label, "ECC mode", mode, expected=words[wanted])
+        source = "the stack" if expected.ecc is not None else expected.source_of(board.source) if board else ""
+        say = partial(self.finding, Verdict.FAIL, gpu.label, expected=words[wanted], source=source)
+        if mode is not wanted:
+            return say(f"ECC is {words[mode]}", measured=words[mode])
+        if gpu.ecc.enabled_next is (not wanted):
+            message = f"ECC is {words[mode]}, and will be {words[not mode]} after the next reset"
+            return say(message, measured="change pending")
         return None
 
-    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
-        return f"ECC is on on {counted(len(gpus), 'GPU')}"
-
-
-class PowerLimit(PerGpuCheck):
-    """The power limit is the board's own."""
-
-    id = "gpu.power_limit"
-    title = "Power limit"
-    why = "A limit that somebody lowered slows the GPU under load, and shows nowhere else."
-    source = "captures and data sheets per board in profiles/boards"
-    remedy = "Set the default limit again (nvidia-smi -pl), or find out who lowered it."
-    fault_class = FaultClass.CONFIGURATION
-
-    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
-        board = expected.profile.gpu.power_limit_w if expected.profile else None
-        default = board.value if board else gpu.power_limit_default_w
-        limit = gpu.power_limit_w
-        if isinstance(limit, Missing):
-            return self.missing(gpu.label, "power limit", limit)
-        if isinstance(default, Missing):
-            return self.unspecified(gpu.label, "power limit", expected)
-        if limit >= _POWER_SHARE * default:
-            return None
-        # A warning: machines are sold with lower limits too, and what it costs the burn-in measures.
-        return self.finding(
-            Verdict.WARN,
-            gpu.label,
-            f"power limit is {limit:.0f} W",
-            measured=f"{limit:.0f} W",
-            expected=f"{default:.0f} W",
-            source=expected.source_of(board.source) if board else "the driver's default",
-        )
-
-    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
-        return f"{gpus[0].power_limit_w:.0f} W on each of {counted(len(gpus), 'GPU')}"
+    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:
+        mode = "off, as asked for," if expected.ecc is False else "on"
+        return f"ECC is {mode} on {counted(len(gpus), 'GPU')}"
 
 
 class Idle(PerGpuCheck):
@@ -179,42 +147,6 @@ class Idle(PerGpuCheck):
 
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
         return f"no process on {counted(len(gpus), 'GPU')}"
-
-
-class Temperature(PerGpuCheck):
-    """No GPU is at the temperature at which it slows down."""
-
-    id = "gpu.temperature"
-    title = "Temperature"
-    why = "A GPU that is hot while idle has no cooling left for the job."
-    source = "slowdown thresholds and T.Limit margins of captures; degrees are not printed from Hopper on"
-    remedy = "Replace the host; on your own machine, look at its cooling."
-    fault_class = FaultClass.REPLACE_NOW
-    safety = True
-    needs_profile = False
-
-    def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
-        degrees, margin, limit = gpu.temperature_c, gpu.tlimit_margin_c, gpu.slowdown_c
-        if isinstance(degrees, Missing):
-            return self.missing(gpu.label, "temperature", degrees)
-        if not isinstance(margin, Missing):
-            if margin > 0:
-                return None
-            message = f"{degrees:.0f} degrees C, {margin:.0f} left to the slowdown"
-            return self.finding(Verdict.FAIL, gpu.label, message, measured=f"margin {margin:.0f}", expected="above 0")
-        if isinstance(limit, Missing):
-            message = f"{degrees:.0f} degrees C; the driver prints neither a limit nor a margin"
-            return self.finding(Verdict.WARN, gpu.label, message, measured=f"{degrees:.0f} degrees C")
-        if degrees < limit:
-            return None
-        message = f"{degrees:.0f} degrees C, slowdown begins at {limit:.0f}"
-        return self.finding(
-            Verdict.FAIL, gpu.label, message, measured=f"{degrees:.0f} degrees C", expected=f"below {limit:.0f}"
-        )
-
-    def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
-        heat = [gpu.temperature_c for gpu in gpus if not isinstance(gpu.temperature_c, Missing)]
-        return f"at most {max(heat):.0f} degrees C on {counted(len(gpus), 'GPU')}"
 
 
 GRACE = "Read it again some minutes after boot: no licence yet, and not slowed yet. If it stays, give it its token."

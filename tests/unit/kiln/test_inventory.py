@@ -174,3 +174,21 @@ def test_an_inventory_that_is_not_there_is_told_with_the_way_out(folder: Path) -
     for path in (folder / "none.yaml", folder):
         with pytest.raises(ConfigError, match=r"there is no inventory .*\n.*docs/inventory\.md"):
             inventory.load(path)
+
+
+def test_the_settings_that_were_asked_for_reach_the_expectation(folder: Path) -> None:
+    asked = "    efaCount: 32\n    persistence: false\n    ecc: false\n    powerLimitW: 400\n    mig: true\n"
+    wanted = load(folder, GOOD.replace("    efaCount: 32\n", asked))[0].expectation
+    assert (wanted.persistence, wanted.ecc, wanted.power_limit_w, wanted.mig) == (False, False, 400.0, True)
+    untold = load(folder, GOOD)[0].expectation
+    assert (untold.persistence, untold.ecc, untold.power_limit_w, untold.mig) == (True, None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("powerLimitW: much", "expected a number"), ("powerLimitW: 0", "greater than 0"), ("ecc: 7", "true or false")],
+)
+def test_a_setting_that_cannot_be_is_refused(folder: Path, line: str, expected: str) -> None:
+    (found,) = problems(folder, GOOD.replace("    efaCount: 32\n", f"    {line}\n"))
+    assert line.partition(":")[0] in found
+    assert expected in found

@@ -36,7 +36,7 @@ NOT_JUDGED = {
     "power_draw_w": "measured by the burn-in",
     "power_limit_default_w": "the profile's value is asked first",
     "sm_clock_mhz": "measured by the burn-in",
-    "sm_clock_max_mhz": "measured by the burn-in",
+    "sm_clock_max_mhz": "not every driver tells it",
     "memory_clock_mhz": "measured by the burn-in",
 }
 NESTED = {
