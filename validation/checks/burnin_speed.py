@@ -13,6 +13,8 @@ from validation.facts.burnin import GpuBurnIn, Samples
 from validation.verdict import FaultClass, Finding, Verdict
 
 PEER_TOLERANCE = 0.10
+# Below half of its peers no healthy board is, whatever its power limit: no profile excuses that.
+_FAR_BELOW = "half of its peers or more"
 THERMAL = frozenset({"sw_thermal_slowdown", "hw_thermal_slowdown"})
 BRAKES = frozenset({"hw_slowdown", "hw_power_brake_slowdown"})
 HELD_SHARE = 1 / 3  # of the samples: a single blip at the start of a load is seen on healthy boards (DCGM 242)
@@ -84,6 +86,9 @@ class BurnInPeers(BurnInCheck):
     fault_class = FaultClass.REBOOT_ONCE
     needs_profile = False
 
+    def excusable(self, finding: Finding) -> bool:
+        return super().excusable(finding) and not finding.expected.endswith(_FAR_BELOW)
+
     def judge(self, seen: Seen) -> Iterable[Finding]:
         if len(seen.result.gpus) == 1:
             yield self.finding(Verdict.NOT_APPLICABLE, "host", "one GPU has no peers")
@@ -100,12 +105,13 @@ class BurnInPeers(BurnInCheck):
         elif gpu.gemm.tflops < (1 - PEER_TOLERANCE) * statistics.median(peers):
             median = statistics.median(peers)
             share = 100 * (1 - gpu.gemm.tflops / median)
+            limit = f"at least {(1 - PEER_TOLERANCE) * median:.1f} TFLOPS"
             yield self.finding(
                 Verdict.FAIL,
                 gpu.label,
                 f"fp16 products {gpu.gemm.tflops:.1f} TFLOPS, {share:.0f} % below the median {median:.1f} of its peers",
                 measured=f"{gpu.gemm.tflops:.1f} TFLOPS",
-                expected=f"at least {(1 - PEER_TOLERANCE) * median:.1f} TFLOPS",
+                expected=f"{limit}, {_FAR_BELOW}" if share > 50 else limit,
                 source=self.source,
                 evidence=EVIDENCE,
             )

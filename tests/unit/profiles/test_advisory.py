@@ -71,3 +71,13 @@ def test_every_advisory_line_names_a_check_and_gives_a_reason(name: str) -> None
 def test_what_needs_no_figure_of_the_type_is_excused_on_no_type() -> None:
     always = {"gpu.count", "gpu.lost", "gpu.pci_bus", "gpu.readable", "driver.loaded", "kernel.xid", "gpu.vgpu_license"}
     assert [name for name in catalog.types() if always & set(load(name).advisory)] == []
+
+
+def test_a_board_whose_spread_nobody_published_is_excused_from_its_peers_on_the_types_of_every_cloud() -> None:
+    told: dict[str, set[bool]] = {}
+    for profile in map(load, catalog.types()):
+        if _several(profile):
+            told.setdefault(profile.gpu.board, set()).add("burnin.peers" in profile.advisory)
+    assert {board for board, excused in told.items() if len(excused) > 1} == set()
+    assert told["T4"] == told["A10"] == told["L40S"] == {True}
+    assert told["A100-SXM4-80GB"] == told["H100-SXM5-80GB"] == {False}

@@ -17,7 +17,7 @@ from validation.checks.burnin_speed import BurnInBandwidth, BurnInPeers, BurnInS
 from validation.facts.burnin import BurnInResult
 from validation.judge import judge_facts
 from validation.probe.burnload import PERIOD, Pattern, checked_columns, expected_sums
-from validation.verdict import FaultClass, Verdict
+from validation.verdict import FaultClass, Verdict, combine
 
 if TYPE_CHECKING:
     from tests.unit.validation.checks.conftest import Host
@@ -345,3 +345,14 @@ def test_the_right_checksums_follow_from_the_pattern(n: int) -> None:
     assert [sums[j] for j in checked_columns(n)] == expected_sums(n, left, right)
     assert n * 15 * 15 < 2**24  # no element of a product can leave what fp32 holds exactly
     assert max(map(abs, sums)) < 2**24 / 4  # nor, by a wide margin, does any column's sum
+
+
+@pytest.mark.parametrize(
+    ("tflops", "verdict"), [(340.0, Verdict.FAIL), (400.0, Verdict.WARN), (640.0, Verdict.WARN), (700.0, Verdict.WARN)]
+)
+def test_a_gpu_below_half_of_its_peers_closes_the_gate_where_a_wider_spread_than_10_percent_is_excused(
+    host: Callable[..., Host], tflops: float, verdict: Verdict
+) -> None:
+    asked = host("ecs.gn7i-8x.32xlarge", burn_in="quick").put(result(gpu(3, gemm={"tflops": tflops})))
+    checks = [BurnInGemm(), BurnInSpeed(), BurnInPeers()]  # no floor is known of this board, so speed always warns
+    assert combine(judge_facts(asked.facts(), asked.expected, "host", checks)) is verdict
