@@ -120,6 +120,18 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     ),
     (
         RowRemap,
+        "g6f.large",  # a share of a board, which is not known to tell
+        lambda h: h.gpu(0, remapped_rows=RemappedRows(0, 1, False, True)),
+        ["FAIL GPU0: a row remap failed"],
+    ),
+    (
+        RowRemap,
+        "g6f.large",
+        lambda h: h.gpu(0, retired_pages=RetiredPages(0, 1, True)),
+        ["FAIL GPU0: a page retirement is pending (0 correctable, 1 uncorrectable)"],
+    ),
+    (
+        RowRemap,
         "p4d.24xlarge",
         lambda h: h.gpu(2, remapped_rows=RemappedRows(0, 8, True, True)),
         ["FAIL GPU2: a row remap failed"],
