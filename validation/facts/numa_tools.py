@@ -12,7 +12,8 @@ from validation.facts.text import clean, cpu_list, lines
 NUMACTL = "numactl -H"
 LSCPU = "lscpu"
 _AVAILABLE = re.compile(r"^\s*available: (\d+) nodes?\b")
-_CPUS = re.compile(r"^\s*node (\d+) cpus:((?: +\d+)*)\s*$")
+_CPUS = re.compile(r"^\s*node (\d+) cpus:(.*)$")
+_COUNTED = re.compile(r"\((\d+)\)\s*$")
 _DISTANCES = re.compile(r"^\s*(\d+):((?:\s+\d+)+)\s*$")
 _NUMBERS = re.compile(r"^[\s\d]*\d\s*$")
 _NO_DISTANCES = "No distance information available"
@@ -40,7 +41,7 @@ def parse_numactl(text: str) -> NumaMap:
         if head:
             announced = int(head[1])
         elif node:
-            last = cpus[int(node[1])] = [int(cpu) for cpu in node[2].split()]
+            last = cpus[int(node[1])] = _cpus(node[2], number)
         elif row:
             last = [int(part) for part in row[2].split()]
             rows[int(row[1])] = (number, last)
@@ -54,6 +55,18 @@ def parse_numactl(text: str) -> NumaMap:
     if len(cpus) != announced or (told and sorted(rows) != sorted(cpus)):
         raise ParseError(NUMACTL, 0, f"{announced} nodes announced, {len(cpus)} listed, {len(rows)} with distances")
     return NumaMap({node: frozenset(listed) for node, listed in cpus.items()}, _pairs(sorted(cpus), rows), gpu_node={})
+
+
+def _cpus(raw: str, number: int) -> list[int]:
+    """CPUs one by one, or as ``0-15 (16)``: ranges and how many they are, which ``--cpu-compress`` asks for."""
+    counted = _COUNTED.search(raw)
+    try:
+        found = cpu_list(",".join(_COUNTED.sub("", raw).replace(",", " ").split()), NUMACTL, number)
+    except ParseError as error:
+        raise ParseError(NUMACTL, number, f"{raw.strip()!r} is not a CPU list") from error
+    if counted and len(found) != int(counted[1]):
+        raise ParseError(NUMACTL, number, f"{raw.strip()!r}: {len(found)} CPUs listed, {counted[1]} counted")
+    return sorted(found)
 
 
 def _pairs(nodes: list[int], rows: dict[int, tuple[int, list[int]]]) -> dict[Pair, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -274,6 +275,17 @@ def test_lists_that_a_narrow_terminal_broke_go_on_below() -> None:
     broken = NUMACTL.replace("cpus: 0 1", "cpus: 0\n1").replace("  0:  10  21  13", "  0:  10  21\n13")
     assert broken.count("\n") == NUMACTL.count("\n") + 2
     assert numa_tools.parse_numactl(broken) == numa_tools.parse_numactl(NUMACTL)
+
+
+def test_compressed_lists_are_ranges_and_their_count() -> None:
+    compressed = NUMACTL.replace("cpus: 0 1", "cpus: 0-1 (2)").replace("cpus: 2 3", "cpus: 2, 3 (2)")
+    assert numa_tools.parse_numactl(compressed) == numa_tools.parse_numactl(NUMACTL)
+
+
+@pytest.mark.parametrize("cpus", ["0-1 (3)", "0 (...) 1", "0 1 (one core)"])
+def test_a_list_of_cpus_that_somebody_shortened_is_refused_by_its_line(cpus: str) -> None:
+    with pytest.raises(ParseError, match=f"line 2: '{re.escape(cpus)}'.* CPU"):
+        numa_tools.parse_numactl(NUMACTL.replace("cpus: 0 1", f"cpus: {cpus}"))
 
 
 def test_numactl_without_distances_says_so_and_has_none() -> None:
