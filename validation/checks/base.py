@@ -17,6 +17,8 @@ from validation.verdict import FaultClass, Finding, Verdict
 # What to do where the profile has no value: the type's profile says so itself, or it is a hole in the profile.
 NOTHING_TO_MEND = "Nothing to mend: no source tells what is right here. A capture of a good host of this type would."
 ADD_THE_VALUE = "Add the value to the profile, with its source; until then the profile may list the check as advisory."
+# Whose expectation it is where the stack's settings decide; no profile of a type excuses what was asked for.
+THE_STACK = "the stack"
 _LOOK_AGAIN = "Find out why this could not be looked at, and validate again."
 # What to do about a value that is not there. A fault has the remedy of its check.
 _REMEDIES = {
@@ -51,7 +53,7 @@ class Check(abc.ABC):
 
     def excusable(self, finding: Finding) -> bool:
         """Whether a profile that lists this check as advisory lets one of its findings only warn."""
-        return not (self.safety and finding.verdict is Verdict.FAIL)
+        return finding.source != THE_STACK and not (self.safety and finding.verdict is Verdict.FAIL)
 
     def finding(
         self,

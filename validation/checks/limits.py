@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from profiles.models import Expectation
+from validation.checks.base import THE_STACK
 from validation.checks.per_gpu import PerGpuCheck
 from validation.checks.wording import counted, not_there
 from validation.facts.gpu import Gpu
@@ -50,7 +51,7 @@ class PowerLimit(PerGpuCheck):
             return None
         found, wanted = f"{limit:.0f} W", f"{declared:.0f} W"
         message = f"power limit is {found}, {wanted} was asked for"
-        return self.finding(Verdict.FAIL, gpu.label, message, measured=found, expected=wanted, source="the stack")
+        return self.finding(Verdict.FAIL, gpu.label, message, measured=found, expected=wanted, source=THE_STACK)
 
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
         return f"{gpus[0].power_limit_w:.0f} W on each of {counted(len(gpus), 'GPU')}"

@@ -133,7 +133,7 @@ class PcieWidth(PerGpuCheck):
     fault_class = FaultClass.REBOOT_ONCE
 
     def excusable(self, finding: Finding) -> bool:
-        return finding.measured not in _TOO_NARROW
+        return super().excusable(finding) and finding.measured not in _TOO_NARROW
 
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:
         wanted = profile_of(expected).links.pcie_width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiles.models import Expectation
-from validation.checks.base import Check
+from validation.checks.base import THE_STACK, Check
 from validation.checks.wording import counted, listed, profile_of
 from validation.facts.host import BlockDevices, HostInfo, NumaMap, RdmaDevices
 from validation.facts.missing import Missing
@@ -155,9 +155,7 @@ class EfaDevices(Check):
         if len(devices) < wanted:
             message = f"{len(devices)} of {counted(wanted, 'EFA RDMA device')}"
             values = (str(len(devices)), str(wanted))
-            yield self.finding(
-                Verdict.FAIL, "host", message, measured=values[0], expected=values[1], source="the stack"
-            )
+            yield self.finding(Verdict.FAIL, "host", message, measured=values[0], expected=values[1], source=THE_STACK)
         elif down:
             message = f"port not active: {listed(down)}"
             yield self.finding(

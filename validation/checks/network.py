@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from profiles.models import Expectation
-from validation.checks.base import Check
+from validation.checks.base import THE_STACK, Check
 from validation.checks.wording import counted, listed, profile_of
 from validation.facts.components import Components
 from validation.facts.host import EfaModule, EfaNics, NumaMap, PciBus, PciDevice, RdmaDevices
@@ -42,7 +42,7 @@ class EfaCount(Check):
             return
         nics = facts.need(EfaNics).nics
         measured, asked = counted(len(nics), "EFA NIC"), counted(wanted, "EFA NIC")
-        say = partial(self.finding, measured=measured, expected=asked, source="the stack")
+        say = partial(self.finding, measured=measured, expected=asked, source=THE_STACK)
         if len(nics) == wanted:
             yield say(Verdict.PASS, "host", f"{asked}, as asked for")
         elif len(nics) > wanted:

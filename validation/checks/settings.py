@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from profiles.models import Expectation
-from validation.checks.base import Check
+from validation.checks.base import THE_STACK, Check
 from validation.checks.per_gpu import PerGpuCheck, sold_without_ecc
 from validation.checks.wording import counted, listed, not_there
 from validation.facts.gpu import Gpu, GpuInventory
@@ -106,7 +106,7 @@ class EccMode(PerGpuCheck):
         words = {True: "on", False: "off"}
         if isinstance(mode, Missing):
             return self.missing(gpu.label, "ECC mode", mode, expected=words[wanted])
-        source = "the stack" if expected.ecc is not None else expected.source_of(board.source) if board else ""
+        source = THE_STACK if expected.ecc is not None else expected.source_of(board.source) if board else ""
         say = partial(self.finding, Verdict.FAIL, gpu.label, expected=words[wanted], source=source)
         if mode is not wanted:
             return say(f"ECC is {words[mode]}", measured=words[mode])

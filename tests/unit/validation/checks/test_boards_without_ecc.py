@@ -12,6 +12,7 @@ from profiles.expectation import expect
 from profiles.models import Expectation
 from validation.checks.errors import EccUncorrected, RowRemap
 from validation.checks.per_gpu import sold_without_ecc
+from validation.checks.presence import GpuName
 from validation.checks.settings import EccMode
 from validation.facts.gpu import Ecc, Gpu, GpuInventory, RemappedRows, RetiredPages
 from validation.facts.missing import Missing, Reason
@@ -94,3 +95,14 @@ def test_ecc_that_is_off_as_the_machine_is_delivered_warns_and_elsewhere_closes_
     assert verdict(enabled=False, volatile_uncorrected=NONE).opens_gate is opens
     assert verdict(enabled=True).opens_gate
     assert verdict(enabled=True, volatile_uncorrected=1) is Verdict.FAIL
+
+
+def test_what_the_stack_asked_for_is_excused_on_no_type(host: Callable[..., Host]) -> None:
+    def verdict(asked: bool | None, found: bool) -> Verdict:
+        one = host("g5g.metal", ecc=asked)
+        one.every(ecc=replace(one.gpus[0].ecc, enabled=found))
+        return combine(judge_facts(one.facts(), one.expected, "host", [GpuName(), EccMode()]))
+
+    assert verdict(asked=True, found=False) is Verdict.FAIL
+    assert verdict(asked=False, found=True) is Verdict.FAIL
+    assert verdict(asked=False, found=False) is Verdict.PASS
