@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from validation.transcript import Transcript
 
 COLLECT_S = 90.0  # the slowest collector (45 s), started again by its second way, and the transfer
 BURN_IN_S = 300.0
+CLOCK_S = 300.0  # AWS refuses a signed request whose time is further off (IAM user guide, Signature Version 4)
 SUDO_REFUSALS = ("password is required", "a terminal is required", "must have a tty", "sudoers", "not allowed to")
 NO_PYTHON_WORDS = ("python3: command not found", "python3: not found", "platform-python: command not found")
 
@@ -64,6 +66,7 @@ def _run(
 ) -> Bundle:
     nonce = secrets.token_hex(8)
     transcript = Transcript(nonce, on_progress=on_progress)
+    begun = dt.datetime.now(dt.timezone.utc)
     result = connection.execute(
         bootstrap.command(endpoint.user, [mode, nonce, *arguments]),
         stdin=bootstrap.archive(),
@@ -76,10 +79,26 @@ def _run(
     bundle = transcript.bundle(endpoint.name)
     if bundle.probe != bootstrap.digest():
         bundle = replace(bundle, complete=False, notes=(*bundle.notes, "another probe answered than the one sent"))
-    if not bundle.complete:
+    if bundle.complete:
+        bundle = replace(bundle, notes=(*bundle.notes, *_clock(bundle.started, begun)))
+    else:
         how = f"the probe's run: {_how(result)}"
         bundle = replace(bundle, notes=(*bundle.notes, how))
     return bundle
+
+
+def _clock(started: str, begun: dt.datetime) -> tuple[str, ...]:
+    """What is wrong with the host's clock, by this machine's; nothing where it lies within the run, give or take."""
+    try:
+        theirs = dt.datetime.strptime(started, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.timezone.utc)
+    except ValueError:
+        return (f"the host's clock cannot be read: {started[:40]!r}",)
+    now = dt.datetime.now(dt.timezone.utc)
+    off_s = max((begun - theirs).total_seconds(), (theirs - now).total_seconds())
+    if off_s <= CLOCK_S:
+        return ()
+    word = "behind" if theirs < begun else "ahead of"
+    return (f"the host's clock is {off_s:.0f} s {word} this machine's: set the one that is wrong",)
 
 
 def not_started(endpoint: Endpoint, result: CommandResult) -> HostError:

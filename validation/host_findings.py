@@ -130,8 +130,8 @@ def identity(target: Target, own: str | None, shown: str) -> Finding:
 
 
 def noticed(host: str, notes: Sequence[str]) -> Finding:
-    """What was noticed while the host came up: a warning that closes nothing."""
-    remedy = "Look at /var/log/cloud-init-output.log and the driver's service on the host."
+    """What was noticed while the host came up or was looked at: a warning that closes nothing."""
+    remedy = "Look at /var/log/cloud-init-output.log, the driver's service and the clock on the host."
     return Finding("host.boot", host, Verdict.WARN, "; ".join(notes), remedy=remedy, required=False)
 
 

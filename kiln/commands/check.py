@@ -18,7 +18,7 @@ from validation import uniform, unit_memory
 from validation.evidence import AFTER_BURN_IN, Bundle
 from validation.facts.assemble import assemble
 from validation.facts.store import Facts
-from validation.host_findings import after_load
+from validation.host_findings import after_load, noticed
 from validation.judge import judge, judge_facts
 from validation.report.model import HostReport, StackReport
 from validation.verdict import Finding, combine, combine_hosts
@@ -82,4 +82,5 @@ def _judged(folder: Path, expected: Expectation) -> HostReport:
 def _findings(bundle: Bundle, facts: Facts, expected: Expectation) -> tuple[Finding, ...]:
     if not bundle.complete:
         return judge(bundle, expected, host=bundle.host)
-    return judge_facts(facts, expected, bundle.host)
+    told = (noticed(bundle.host, bundle.notes),) if bundle.notes else ()
+    return (*told, *judge_facts(facts, expected, bundle.host))

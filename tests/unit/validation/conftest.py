@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,6 +56,7 @@ class ScriptedHost:
     unreachable: bool = False
     probe_result: CommandResult | None = None
     probe_digest: str = ""
+    clock: str = ""  # what the host's clock says; by default, the time
     root: str = "/"
     log: list[str] = field(default_factory=list)
 
@@ -95,7 +97,8 @@ class ScriptedConnection:
     def _output(self, mode: str, nonce: str) -> bytes:
         wire = Recorder(nonce)
         digest = self._host.probe_digest or bootstrap.digest()
-        wire.start({"root": self._host.root, "started": "2026-11-30T12:00:00Z", "probe": digest})
+        started = self._host.clock or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        wire.start({"root": self._host.root, "started": started, "probe": digest})
         if mode == "burn-in":
             self._host.items = self._host.items if self._host.after is None else self._host.after
             if self._host.burn_in is not None:

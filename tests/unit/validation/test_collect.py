@@ -75,3 +75,21 @@ def test_each_way_of_not_starting_has_its_own_way_out(seen: CommandResult, messa
     error = not_started(ENDPOINT, seen)
     assert message in error.last_seen
     assert remedy in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("clock", "said"),
+    [
+        ("2020-01-01T00:00:00Z", "behind this machine's: set the one that is wrong"),
+        ("2099-01-01T00:00:00Z", "ahead of this machine's: set the one that is wrong"),
+        ("yesterday", "the host's clock cannot be read: 'yesterday'"),
+    ],
+)
+def test_a_clock_that_is_off_is_noticed(scripted_host: Any, scripted_remote: Any, clock: str, said: str) -> None:
+    bundle = collect(connected(scripted_remote(node=scripted_host(clock=clock))), ENDPOINT)
+    assert bundle.complete
+    assert [said in note for note in bundle.notes] == [True]
+
+
+def test_a_clock_that_is_right_is_no_matter(scripted_host: Any, scripted_remote: Any) -> None:
+    assert collect(connected(scripted_remote(node=scripted_host())), ENDPOINT).notes == ()

@@ -65,3 +65,11 @@ def test_a_broken_manifest_could_not_be_looked_at(tmp_path: Path, capsys: pytest
     (tmp_path / "manifest.json").write_text("{")
     assert main(["check", str(tmp_path), "--profile", "p5.48xlarge"]) == 3
     assert capsys.readouterr().out == ""
+
+
+def test_what_was_noticed_online_is_told_offline_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    items = {"nvml": Item("nvml", "NVML", Outcome.NOT_FOUND)}
+    Bundle("gpu-1", items, notes=("the host's clock is 900 s behind this machine's",)).write(tmp_path)
+    assert main(["check", str(tmp_path), "--profile", "p5.48xlarge", "--json"]) == 3
+    (host,) = json.loads(capsys.readouterr().out)["hosts"]
+    assert [(f["verdict"], f["required"]) for f in host["findings"] if f["check"] == "host.boot"] == [("WARN", False)]
