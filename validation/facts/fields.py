@@ -189,6 +189,23 @@ def _recovery(raw: RawGpu) -> str | Missing:
     return "None" if required is False else action
 
 
+def _remapped_rows(raw: RawGpu) -> RemappedRows:
+    return RemappedRows(
+        correctable=raw.integer("remapped_rows.correctable"),
+        uncorrectable=raw.integer("remapped_rows.uncorrectable"),
+        pending=raw.flag("remapped_rows.pending"),
+        failure=raw.flag("remapped_rows.failure"),
+    )
+
+
+def _retired_pages(raw: RawGpu) -> RetiredPages:
+    return RetiredPages(
+        single_bit=raw.integer("retired_pages.single_bit"),
+        double_bit=raw.integer("retired_pages.double_bit"),
+        pending=raw.flag("retired_pages.pending"),
+    )
+
+
 def gpu(raw: RawGpu) -> Gpu:
     """The typed GPU. Raises ParseError naming GPU and field where a word is neither value nor sentinel."""
     return Gpu(
@@ -210,17 +227,8 @@ def gpu(raw: RawGpu) -> Gpu:
         virtualization=raw.word("virtualization"),
         vgpu_license=raw.word("vgpu_license"),
         ecc=_ecc(raw),
-        remapped_rows=RemappedRows(
-            correctable=raw.integer("remapped_rows.correctable"),
-            uncorrectable=raw.integer("remapped_rows.uncorrectable"),
-            pending=raw.flag("remapped_rows.pending"),
-            failure=raw.flag("remapped_rows.failure"),
-        ),
-        retired_pages=RetiredPages(
-            single_bit=raw.integer("retired_pages.single_bit"),
-            double_bit=raw.integer("retired_pages.double_bit"),
-            pending=raw.flag("retired_pages.pending"),
-        ),
+        remapped_rows=_remapped_rows(raw),
+        retired_pages=_retired_pages(raw),
         repairs=Repairs(
             channel_pending=raw.flag("repairs.channel_pending"),
             tpc_pending=raw.flag("repairs.tpc_pending"),

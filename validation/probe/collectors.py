@@ -23,6 +23,7 @@ GPU_S = 45.0
 TOOL_FOLDERS = ("usr/sbin", "sbin", "opt/amazon/efa/bin", "usr/local/cuda/bin")
 KERNEL_LOGS = ("dmesg", "journalctl -k -b --no-pager")
 FABRIC_MANAGER = "systemctl show nvidia-fabricmanager -p Id,LoadState,ActiveState,SubState,UnitFileState"
+EFA_PACKAGES = "/opt/amazon/efa_installed_packages"
 
 # One way to gather an item: what a person would type, and the task.
 Way = Tuple[str, Task]
@@ -88,11 +89,7 @@ def collectors(root: Root) -> List[Collector]:
         file("instance", "/sys/class/dmi/id/*", files.instance(root)),
         file("efa-module", "/sys/module/efa", files.efa_module(root)),
         file("peermem-modules", files.PEERMEM[0], files.names(root, *files.PEERMEM)),
-        file(
-            "efa-packages",
-            "/opt/amazon/efa_installed_packages",
-            files.one_file(root, "/opt/amazon/efa_installed_packages"),
-        ),
+        file("efa-packages", EFA_PACKAGES, files.one_file(root, EFA_PACKAGES)),
         file("nccl-libraries", files.NCCL_LIBRARIES[0], files.names(root, *files.NCCL_LIBRARIES)),
         file("nccl-plugins", files.NCCL_PLUGINS[0], files.nccl_plugins(root)),
         file(
