@@ -18,6 +18,10 @@ from validation.verdict import FaultClass, Finding, Verdict
 _OLD_WORDS = {"SOC": "SYS", "PSB": "PIX"}  # drivers up to 384 and up to 450, for what the later word means
 
 
+# A pair that NVLink connects reaches each other's memory on every machine, so no profile excuses it.
+_LINKED_WORD = "OK, as NVLink connects them,"
+
+
 class TopologyPairs(Check):
     """Every pair of GPUs is connected as ``nvidia-smi topo -m`` shows it on a good machine of this type."""
 
@@ -111,8 +115,15 @@ class P2pStatus(Check):
         if untold:
             yield _untold(self, untold, "whether they can reach each other (U)")
         left = {pair: seen for pair, seen in status.items() if pair not in untold and not alone.intersection(pair)}
-        if left or not (alone or untold):
+        apart = [] if wanted else _linked_apart(facts, left)
+        if apart:
+            yield self._wrong(left, apart, _LINKED_WORD, "")
+            left = {pair: seen for pair, seen in left.items() if pair not in apart}
+        if left or not (alone or untold or apart):
             yield from self._rest(matrix, left, wanted, expected)
+
+    def excusable(self, finding: Finding) -> bool:
+        return super().excusable(finding) and not finding.expected.startswith(_LINKED_WORD)
 
     def _rest(
         self, matrix: P2pMatrix, status: Mapping[Pair, str], wanted: Expected[str] | None, expected: Expectation
@@ -241,6 +252,12 @@ class NumaNodes(Check):
             return
         distance = f", distance {far[0]}" if far else ""
         yield self.finding(Verdict.PASS, "host", f"{counted(len(nodes), 'NUMA node')}{distance}", source=source)
+
+
+def _linked_apart(facts: Facts, status: Mapping[Pair, str]) -> list[Pair]:
+    """The pairs without peer access that NVLink connects, by the pair matrix where there is one."""
+    links = facts.need(Topology).links if Topology in facts else {}
+    return sorted(pair for pair, seen in status.items() if seen != "OK" and links.get(pair, "").startswith("NV"))
 
 
 def _of_memory(matrix: P2pMatrix) -> bool:

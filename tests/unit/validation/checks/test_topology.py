@@ -12,6 +12,8 @@ from validation.checks.topology import NumaAffinity, NumaNodes, P2pStatus, Topol
 from validation.facts.gpu import GpuInventory
 from validation.facts.host import NumaMap, P2pMatrix, Topology
 from validation.facts.missing import Missing, Reason
+from validation.judge import judge_facts
+from validation.verdict import Verdict, combine
 
 if TYPE_CHECKING:
     from tests.unit.validation.checks.conftest import Host
@@ -339,3 +341,22 @@ def test_topology(
     host: Callable[[str], Host], check: Any, instance_type: str, change: Callable[[Host], Host], said: list[str]
 ) -> None:
     assert change(host(instance_type)).says(check()) == said
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "pair", "closed"),
+    [
+        ("p4d.24xlarge", (1, 4), True),
+        ("p3.16xlarge", (0, 3), True),
+        ("p3.16xlarge", (0, 5), False),  # no link in the cube mesh: peer access over PCIe may be missing by design
+        ("g5.48xlarge", (1, 4), False),
+    ],
+)
+def test_a_pair_that_nvlink_connects_without_peer_access_is_excused_on_no_type(
+    host: Callable[[str], Host], instance_type: str, pair: tuple[int, int], closed: bool
+) -> None:
+    one = peers(host(instance_type), "TNS", pair, pair[::-1])
+    found = judge_facts(one.facts(), one.expected, "h", [P2pStatus(), NumaNodes()])
+    assert combine(found) is (Verdict.FAIL if closed else Verdict.WARN)
+    without = one.drop(Topology)
+    assert combine(judge_facts(without.facts(), without.expected, "h", [P2pStatus(), NumaNodes()])) is Verdict.WARN
