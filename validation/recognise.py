@@ -75,16 +75,28 @@ def _json_has(*keys: str) -> Callable[[str], bool]:
     return lambda text: text.lstrip().startswith(("{", "[")) and all(f'"{key}"' in text for key in keys)
 
 
+_HEAD_MAX = 65536  # characters in which the first row must stand
+
+
 def _is_csv(text: str) -> bool:
-    rows = [line for line in text.split("\n") if line.strip() and not driver_fault.find(line, "")]
-    if not rows:
-        return False
-    return smi_csv.is_header(rows[0]) or ("GPU-" in rows[0] and "," in rows[0] and "UUID:" not in rows[0])
+    rows = (line for line in text[:_HEAD_MAX].split("\n") if line.strip() and not driver_fault.find(line, ""))
+    first = next(rows, "")
+    return smi_csv.is_header(first) or ("GPU-" in first and "," in first and "UUID:" not in first)
 
 
 def _is_container_error(text: str) -> bool:
     """Unless it passes on what the driver said, which tells more."""
     return container_error.is_it(text) and driver_fault.first(text, "text") is None
+
+
+# White space without end: a pattern that begins with some would look through all of it from each of its places.
+_BLANKS, _RUN = re.compile(r"\n(?:[ \t]*\n){2,}"), re.compile(r"[ \t]{300,}")
+_LISTED = _has(r"^GPU \d+: .+ \(UUID: GPU-|^ *MIG \S+ +Device +\d+: \(UUID: MIG-")
+_CAPABILITIES = _has(r"^[ \t]+Link \d+, ")  # nvlink -c: below the same lines of GPUs
+
+
+def _is_list(text: str) -> bool:
+    return _LISTED(text) and not _CAPABILITIES(text)
 
 
 def _driver_error(text: str) -> object:
@@ -124,7 +136,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("nccl-tests", "collective bandwidth test", nccl_tests.is_it, nccl_tests.parse),
     Kind("gpu-burn", "burn-in", gpu_burn.is_it, gpu_burn.parse),
     Kind("gpu-fryer", "burn-in", gpu_fryer.is_it, gpu_fryer.parse),
-    Kind("vgpu-license", "vGPU licence", _has(r"^\s*Active vGPUs\s+:"), vgpu.parse),
+    Kind("vgpu-license", "vGPU licence", _has(r"^[ \t]*Active vGPUs[ \t]+:"), vgpu.parse),
     Kind(
         "nvidia-smi-q",
         "GPU inventory as text",
@@ -162,7 +174,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "nvidia-smi-l",
         "GPU list",
-        _has(r"\A(?![\s\S]*^\s+Link \d+, )[\s\S]*?^(?:GPU \d+: .+ \(UUID: GPU-| *MIG \S+ +Device +\d+: \(UUID: MIG-)"),
+        _is_list,
         lambda text: smi_list.parse_list(text),
     ),
     Kind("kernel-module", "the loaded NVIDIA module", _has(r"^NVRM version:"), kernel_module.parse),
@@ -238,7 +250,7 @@ KINDS: tuple[Kind, ...] = (
 
 def recognise(text: str) -> Kind | None:
     """The kind of a text, or None where no format fits."""
-    content = clean(text)
+    content = _RUN.sub(" ", _BLANKS.sub("\n\n", clean(text)))
     return next((kind for kind in KINDS if kind.is_it(content)), None)
 
 

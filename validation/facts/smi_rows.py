@@ -14,6 +14,7 @@ from validation.facts.text import integer, lines, number, pci_address, word
 APPS_TOOL = "nvidia-smi --query-compute-apps"
 PAGES_TOOL = "nvidia-smi --query-retired-pages"
 _UNIT = re.compile(r"(?<!\s)\s*\[[^\[\]]*\]$")
+_HEAD_MAX = 65536  # characters in which the header must stand: a log of 50 MB is asked whether it is such a list too
 _GPU = ("gpu_uuid", "gpu_bus_id", "gpu_serial", "gpu_name")  # what a row may name its GPU by, the best first
 _MEMORY = ("used_gpu_memory", "used_memory")
 _ADDRESS, _CAUSE = "retired_pages.address", "retired_pages.cause"
@@ -101,7 +102,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _header(text: str) -> list[str]:
-    first = next((line for line in lines(text) if line.strip() and not driver_fault.find(line, "")), "")
+    first = next((line for line in lines(text[:_HEAD_MAX]) if line.strip() and not driver_fault.find(line, "")), "")
     columns = [_UNIT.sub("", cell).lower() for cell in _cells(first)]
     return columns if all(re.fullmatch(r"[a-z][\w.]*", cell) for cell in columns) else []
 

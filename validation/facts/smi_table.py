@@ -19,7 +19,8 @@ from validation.facts.smi_cells import BANNER, TOOL, MigSlice, Reading, Row, rea
 from validation.facts.smi_rows import GpuProcess
 from validation.facts.text import short_lines, word
 
-_GPU_LINE = re.compile(r"^\s*\|\s+\d+ [^|]*\|\s+[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\b", re.MULTILINE)
+_ADDRESS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
+_GPU_LINE = re.compile(rf"^[ \t]*\|[ \t]+\d+ [^|\n]*\|[ \t]+{_ADDRESS}\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
