@@ -48,17 +48,20 @@ def dotted(location: KeyPath) -> str:
 def read(path: Path) -> YamlFile:
     """Read one file whose top level is a mapping. Raises ProfileError naming file and line."""
     try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=_LOADER)
-        data = yaml.load(text, Loader=_LOADER)  # noqa: S506 - one of the two safe loaders
+        loader = _LOADER(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        lines = (
+            {} if node is None else dict(_lines(path, node, ()))
+        )  # before << is filled in, which looks like two keys
+        data = None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise ProfileError(f"{path.name}:{line}: not YAML: {error.problem}") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ProfileError(f"{path.name}: cannot be read: {error}") from error
-    if node is None or not isinstance(data, dict):
+    if not isinstance(data, dict):
         raise ProfileError(f"{path.name}:1: the top level must be a mapping of keys, not {type(data).__name__}")
-    return YamlFile(path, data, dict(_lines(path, node, ())))
+    return YamlFile(path, data, lines)
 
 
 def problems(error: ValidationError, *sources: YamlFile) -> list[Problem]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,23 +127,3 @@ def test_every_failure_has_its_own_way_out() -> None:
     remedies = [RemoteError("node", failure, "seen").remedy for failure in Failure]
     assert all(remedies)
     assert len(set(remedies)) == len(remedies)
-
-
-def test_only_one_module_knows_fabric_and_paramiko(repository: Path) -> None:
-    knowing = set()
-    folders = ("images", "kiln", "plugins", "profiles", "sandbox", "stacks", "validation")
-    for path in (path for folder in folders for path in (repository / folder).rglob("*.py")):
-        names = {
-            alias.name.split(".")[0]
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Import)
-            for alias in node.names
-        }
-        froms = {
-            str(node.module).split(".")[0]
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom)
-        }
-        if (names | froms) & {"fabric", "paramiko", "invoke"}:
-            knowing.add(str(path.relative_to(repository)))
-    assert knowing == {"validation/remote.py"}

@@ -33,13 +33,23 @@ def run(host: SimulatedHost, command: str, user: str = "ubuntu") -> subprocess.C
     )
 
 
+def create(home: Path) -> SimulatedHost:
+    return SimulatedHost.create(home, "h1", "gpu-a", P5, efa_count=32, instance_id="i-0123456789abcdef0")
+
+
 @pytest.fixture
 def p5(tmp_path: Path) -> SimulatedHost:
-    return SimulatedHost.create(tmp_path, "h1", "gpu-a", P5, efa_count=32, instance_id="i-0123456789abcdef0")
+    return create(tmp_path)
 
 
-def test_everything_is_readable_by_every_user(p5: SimulatedHost) -> None:
-    for path in p5.folder.rglob("*"):
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> SimulatedHost:
+    """A host that no test changes."""
+    return create(tmp_path_factory.mktemp("unchanged"))
+
+
+def test_everything_is_readable_by_every_user(unchanged: SimulatedHost) -> None:
+    for path in unchanged.folder.rglob("*"):
         if not path.is_symlink():
             wanted = 0o005 if path.is_dir() or path.parent.name == "bin" else 0o004
             assert path.stat().st_mode & wanted == wanted, path
@@ -50,28 +60,28 @@ def test_no_draft_is_left_behind(p5: SimulatedHost) -> None:
     assert not list(p5.folder.rglob("*.draft"))
 
 
-def test_python_on_its_path_sees_the_host_and_not_this_machine(p5: SimulatedHost) -> None:
-    done = run(p5, 'python3 -I -S -c \'import os; print(os.environ["KILN_ROOT"], os.environ["PATH"])\'')
-    assert done.stdout.split() == [str(p5.folder / "root"), str(p5.folder / "bin")]
+def test_python_on_its_path_sees_the_host_and_not_this_machine(unchanged: SimulatedHost) -> None:
+    done = run(unchanged, 'python3 -I -S -c \'import os; print(os.environ["KILN_ROOT"], os.environ["PATH"])\'')
+    assert done.stdout.split() == [str(unchanged.folder / "root"), str(unchanged.folder / "bin")]
 
 
-def test_sudo_gives_root_a_fresh_environment(p5: SimulatedHost) -> None:
-    done = run(p5, "SECRET=1 sudo -n sh -c 'id -u; echo \"[$SECRET]\"; command -v nvidia-smi'")
-    assert done.stdout.splitlines() == ["0", "[]", str(p5.folder / "bin" / "nvidia-smi")]
+def test_sudo_gives_root_a_fresh_environment(unchanged: SimulatedHost) -> None:
+    done = run(unchanged, "SECRET=1 sudo -n sh -c 'id -u; echo \"[$SECRET]\"; command -v nvidia-smi'")
+    assert done.stdout.splitlines() == ["0", "[]", str(unchanged.folder / "bin" / "nvidia-smi")]
 
 
-def test_the_kernel_log_is_for_root(p5: SimulatedHost) -> None:
-    assert run(p5, "dmesg").returncode == 1
-    assert "NVRM" in run(p5, "sudo -n dmesg").stdout
-    assert "NVRM" in run(p5, "journalctl -k -b --no-pager", user="root").stdout
+def test_the_kernel_log_is_for_root(unchanged: SimulatedHost) -> None:
+    assert run(unchanged, "dmesg").returncode == 1
+    assert "NVRM" in run(unchanged, "sudo -n dmesg").stdout
+    assert "NVRM" in run(unchanged, "journalctl -k -b --no-pager", user="root").stdout
 
 
-def test_the_query_as_csv_has_header_and_units_as_asked(p5: SimulatedHost) -> None:
-    done = run(p5, "nvidia-smi --query-gpu=index,name,memory.total --format=csv | head -2")
+def test_the_query_as_csv_has_header_and_units_as_asked(unchanged: SimulatedHost) -> None:
+    done = run(unchanged, "nvidia-smi --query-gpu=index,name,memory.total --format=csv | head -2")
     assert done.stdout == "index, name, memory.total [MiB]\n0, NVIDIA H100 80GB HBM3, 81559 MiB\n"
-    done = run(p5, "nvidia-smi --query-gpu=power.draw,memory.total --format=csv,noheader,nounits | head -1")
+    done = run(unchanged, "nvidia-smi --query-gpu=power.draw,memory.total --format=csv,noheader,nounits | head -1")
     assert done.stdout == "68.92, 81559\n"
-    done = run(p5, "nvidia-smi --query-gpu=bogus --format=csv")
+    done = run(unchanged, "nvidia-smi --query-gpu=bogus --format=csv")
     assert (done.returncode, done.stdout) == (2, 'Field "bogus" is not a valid field to query.\n')
 
 
@@ -82,16 +92,18 @@ def test_the_query_as_csv_ends_where_a_gpu_is_lost(p5: SimulatedHost) -> None:
     assert done.stdout.strip().startswith("Unable to determine the device handle for GPU0000:86:00.0: GPU is lost.")
 
 
-def test_a_call_without_a_prepared_answer_is_refused(p5: SimulatedHost) -> None:
+def test_a_call_without_a_prepared_answer_is_refused(unchanged: SimulatedHost) -> None:
     for command in ("nvidia-smi --frobnicate", "lspci -x", "lsblk", "cloud-init clean", "systemctl stop ssh"):
-        done = run(p5, command)
+        done = run(unchanged, command)
         assert done.returncode == 64, command
         assert "no answer prepared" in done.stderr
 
 
-def test_a_unit_that_is_not_there_is_shown_as_such(p5: SimulatedHost) -> None:
-    assert run(p5, "systemctl show nothing -p Id,LoadState").stdout == "Id=nothing.service\nLoadState=not-found\n"
-    assert run(p5, "systemctl is-active nvidia-fabricmanager").stdout == "active\n"
+def test_a_unit_that_is_not_there_is_shown_as_such(unchanged: SimulatedHost) -> None:
+    assert (
+        run(unchanged, "systemctl show nothing -p Id,LoadState").stdout == "Id=nothing.service\nLoadState=not-found\n"
+    )
+    assert run(unchanged, "systemctl is-active nvidia-fabricmanager").stdout == "active\n"
 
 
 def test_cloud_init_says_how_far_it_is(p5: SimulatedHost) -> None:

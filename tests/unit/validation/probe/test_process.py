@@ -180,11 +180,11 @@ def test_a_child_that_ignores_its_death_is_not_waited_for(monkeypatch: pytest.Mo
 def test_all_children_run_at_once() -> None:
     pool = Pool()
     begun = time.monotonic()
-    for number in range(20):
+    for number in range(8):
         pool.start(str(number), shell(f"sleep 0.5; echo {number}"), SENTRY_S, 100)
     results = finish(pool)
-    assert {name: result["stdout"] for name, result in results.items()} == {str(n): f"{n}\n" for n in range(20)}
-    assert time.monotonic() - begun < 20 * 0.5 / 2
+    assert {name: result["stdout"] for name, result in results.items()} == {str(n): f"{n}\n" for n in range(8)}
+    assert time.monotonic() - begun < 8 * 0.5 / 2
 
 
 def test_output_beyond_the_cap_is_dropped_and_said_to_be() -> None:
