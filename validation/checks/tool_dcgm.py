@@ -165,17 +165,16 @@ class DcgmHealthResult(Check):
         bad = [incident for incident in health.incidents if incident[2].lower() != "healthy"]
         for gpu, system, word, said in bad:
             yield self._incident(gpu, system, word, said, expected)
-        if bad:
-            return
-        if health.overall.lower() == "healthy":
+        overall = health.overall.lower()
+        if overall == "healthy" and not bad:
             yield self.finding(Verdict.PASS, "host", "DCGM calls every watched system healthy")
-        else:
-            message = f"the overall health is {health.overall}, and no system in it is bad"
+        elif overall not in ("healthy", *(word.lower() for _, _, word, _ in bad)):
+            message = f"the overall health is {health.overall}, and no system listed is: a row is lost"
             yield self.finding(Verdict.UNKNOWN, "host", message)
 
     def _incident(self, gpu: int, system: str, word: str, said: tuple[str, ...], expected: Expectation) -> Finding:
         links = expected.profile.links.nvlinks if expected.profile else None
-        message = f"{system}: {word} ({listed(said, limit=3)})" if said else f"{system}: {word}"
+        message = f"{system}: {word} ({' '.join(said)})" if said else f"{system}: {word}"
         if "nvlink" not in system.lower():
             grave = Verdict.FAIL if word.lower() == "failure" else Verdict.UNKNOWN
             verdict = Verdict.WARN if word.lower() == "warning" else grave

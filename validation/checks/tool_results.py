@@ -71,9 +71,9 @@ class GpuBurnResult(Check):
     def _speed(self, gpus: tuple[BurnGpu, ...]) -> Iterable[Finding]:
         good = True
         for gpu in gpus:
-            peers = [peer for peer in gpus if peer.name == gpu.name]
+            peers = [peer for peer in gpus if peer.board == gpu.board]
             best, most = max(peer.gflops for peer in peers), max(peer.iterations for peer in peers)
-            limit = _rate_limit(gpu.name)
+            limit = _rate_limit(gpu.board)
             if gpu.gflops > limit:
                 yield _impossible(self, gpu.index, gpu.gflops, limit)
             elif gpu.gflops < best * (1 - _PEERS):
@@ -129,8 +129,8 @@ class GpuFryerResult(Check):
         limits = _FP8 if "FP8" in fryer.precision or not fryer.precision else 1
         good = True
         for gpu in fryer.gpus:
-            best = max(peer.gflops for peer in fryer.gpus if peer.name == gpu.name)
-            limit = _rate_limit(gpu.name, limits)
+            best = max(peer.gflops for peer in fryer.gpus if peer.board == gpu.board)
+            limit = _rate_limit(gpu.board, limits)
             subject = f"GPU{gpu.index}"
             if gpu.gflops <= 0:
                 message, reboot = "zero work done: healthy means nothing", FaultClass.REBOOT_ONCE

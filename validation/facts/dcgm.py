@@ -149,20 +149,22 @@ class _Reader:
             self._add(DcgmNote(said))  # a part that is no GPU: its name would be lost
 
 
+def closed(text: str) -> bool:
+    """False where a table was opened with a rule and not closed with one; a rule with a heading in it closes none."""
+    rows = [line.strip() for line in lines(text) if line.startswith(("|", "+"))]
+    return not any(row.startswith("+--") for row in rows) or set(rows[-1]) <= {"+", "-"}
+
+
 def _rows(text: str) -> list[tuple[int, str, str]]:
-    """Line number and the two cells of each row. A table that was opened with a rule must be closed with one."""
+    """Line number and the two cells of each row."""
     found = []
-    last = ""
-    ruled = False
     for number, line in enumerate(lines(text), start=1):
         row = _ROW.match(line)
         if row and not line.startswith(("|--", "|==")):
             found.append((number, row["name"].strip(), row["value"]))
         elif row is None and line.startswith("|") and not line.startswith(("|-", "|=")):
             raise ParseError(DIAG, number, f"{line[:80]!r} is not a row of two cells")
-        ruled = ruled or line.startswith("+--")
-        last = line if line.startswith(("|", "+")) else last
-    if ruled and not last.startswith("+"):
+    if not closed(text):
         raise ParseError(DIAG, 0, "the table has no closing rule: the text is cut short")
     return found
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profiles.errors import ParseError
+from validation.facts.dcgm import closed
 from validation.facts.text import clean, lines
 
 HEALTH = "dcgmi health"
@@ -46,7 +47,10 @@ def parse(text: str) -> DcgmHealth:
     failed = NOT_LOOKED.search(content)
     if failed:
         return DcgmHealth("", (), failed[0].strip())
-    overall, incidents = _document(content) if content.lstrip().startswith("{") else _tree(text)
+    document = content.lstrip().startswith("{")
+    if not document and not closed(text):
+        raise ParseError(HEALTH, 0, "the table has no closing rule: the text is cut short")
+    overall, incidents = _document(content) if document else _tree(text)
     if not overall:
         raise ParseError(HEALTH, 0, f"no row {_OVERALL!r}")
     if overall.lower() != "healthy" and not incidents:

@@ -9,6 +9,7 @@ import json
 import re
 
 from profiles.errors import ParseError
+from validation.facts.dcgm import closed
 from validation.facts.gpu import Gpu, GpuInventory, NvLink
 from validation.facts.missing import Missing, Reason
 from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
@@ -87,11 +88,10 @@ def _errors(text: str) -> NvLinkErrors:
 
 
 def _table_cells(text: str) -> tuple[int, list[tuple[int, str, str]]]:
-    gpu, link, last = -1, -1, ""
+    gpu, link = -1, -1
     cells = []
     for line in lines(text):
         row = _ROW.match(line)
-        last = line if line.startswith(("|", "+")) else last
         if row is None:
             continue
         name, value = row["name"].strip(), (row["value"] or "").strip()
@@ -101,7 +101,7 @@ def _table_cells(text: str) -> tuple[int, list[tuple[int, str, str]]]:
             link = int(match[1])
         elif name.startswith("-> "):
             cells.append((link, name[3:], value))
-    if gpu < 0 or not last.startswith("+"):
+    if gpu < 0 or not closed(text):
         raise ParseError(TOOL, 0, "no 'GPU N' in the heading, or no closing rule: the text is cut short")
     return gpu, cells
 

@@ -21,7 +21,7 @@ _SIGN = re.compile(
     re.M,
 )
 _JOB = re.compile(
-    r"^(?:<[^>]*> )?(?P<name>.+?): \(groupid=\d+, jobs=\d+\): "
+    r"^(?:<[^>]*> )?(?P<name>.+?): \(groupid=(?P<group>\d+), jobs=\d+\): "
     r"err=\s*(?P<error>\d+)(?: \((?P<why>.*)\))?: pid=(?P<pid>\d+)"
 )
 _RATE = re.compile(r"^\s+(?P<way>read|write|trim)\s*: (?P<rest>.*)$")
@@ -33,7 +33,7 @@ _FAILED = re.compile(r"^fio: io_u error on file .*|verify failed at file .*")
 _SIGNAL = re.compile(r"^fio: terminating on signal \d+", re.M)
 _DOCUMENT = re.compile(r"^\{", re.M)
 _TERSE = re.compile(r"^(?P<version>[345]);fio-(?P<fio>[^;]+);")
-_END = re.compile(r"^(?:<[^>]*> )?Run status group \d+")
+_END = re.compile(r"^(?:<[^>]*> )?Run status group (?P<group>\d+)")
 _SI = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
 _THOUSANDS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
@@ -102,21 +102,24 @@ def _document(content: str) -> tuple[str, tuple[FioJob, ...]]:
         jobs = [job for job in listed if job["jobname"] != _ALL]
         if not jobs:
             raise ParseError(TOOL, 1, "no job in the document")
-        return str(data["fio version"]), tuple(_job(job) for job in jobs)
+        stops = {int(stop["error"]): stop["why"] for row in content.split("\n") if (stop := _STOPPED.match(row))}
+        return str(data["fio version"]), tuple(_job(job, stops) for job in jobs)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ParseError(TOOL, getattr(error, "lineno", 0), f"not a whole result: {error!r}") from error
 
 
-def _job(job: dict[str, Any]) -> FioJob:
+def _job(job: dict[str, Any], stops: dict[int, str]) -> FioJob:
     read, write = job["read"], job["write"]
     went_on = int(job.get("first_error", 0)) if int(job.get("total_err", 0)) else 0
+    error = int(job["error"]) or went_on
     return FioJob(
         name=str(job["jobname"]),
         read_bytes_s=_bytes(read),
         write_bytes_s=_bytes(write),
         read_iops=float(read["iops"]),
         write_iops=float(write["iops"]),
-        error=int(job.get("error", 0)) or went_on,
+        error=error,
+        why=stops.get(error, ""),
         trim_bytes_s=_bytes(job["trim"]) if "trim" in job else 0.0,
     )
 
@@ -146,7 +149,7 @@ def _terse(rows: list[str]) -> tuple[str, tuple[FioJob, ...]]:
 
 
 class _Text:
-    """Reads the text line by line. A job's first line opens it, "Run status group" closes all before."""
+    """Reads the text line by line. A job's first line opens its group, "Run status group" closes it."""
 
     def __init__(self) -> None:
         self.version = ""
@@ -154,7 +157,7 @@ class _Text:
         self._stops: dict[int, str] = {}
         self._failed: list[str] = []
         self._current: dict[str, Any] = {}
-        self._ended = False
+        self._open: set[str] = set()
 
     def read(self, row: str) -> None:
         if job := _JOB.match(row):
@@ -169,22 +172,23 @@ class _Text:
             self._failed.append(found[0].removeprefix("fio: "))
         elif row.startswith("fio-"):
             self.version = row.strip()
-        self._ended = self._ended or _END.match(row) is not None
+        elif end := _END.match(row):
+            self._open.discard(end["group"])
 
     def _job(self, job: re.Match[str]) -> None:
         self._current = {"error": int(job["error"]), "why": job["why"] or ""}
         if job["name"] != _ALL:
             self._jobs[job["name"], job["pid"]] = self._current
-            self._ended = False
+            self._open.add(job["group"])
 
     def jobs(self) -> tuple[FioJob, ...]:
-        """Raises ParseError where a job has no closing "Run status group": the text is cut short."""
+        """Raises ParseError where a group has no closing line: the text is cut short."""
         jobs = [_text_job(name, values, self._stops, self._failed) for (name, _), values in self._jobs.items()]
         lost = [error for error in self._stops if error not in {job.error for job in jobs}]
         jobs += [FioJob("job", 0, 0, 0, 0, error, _why(self._stops[error], self._failed)) for error in lost]
         if not jobs:
             raise ParseError(TOOL, 0, "no job's result: fio did not run, was killed, or the text is cut short")
-        if self._jobs and not self._ended:
+        if self._open:
             raise ParseError(TOOL, 0, "no line 'Run status group': the run did not end, or the text is cut short")
         return tuple(jobs)
 

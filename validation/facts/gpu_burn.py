@@ -34,7 +34,8 @@ class BurnGpu:
     """One GPU at the last progress line: iterations done, GFLOPS, wrong results (negative where the counter ran over).
 
     ``errors`` are those of the last progress line that shows any: gpu-burn counts anew after each summary.
-    ``died``: its process is gone. ``verdict`` is OK, FAULTY, or "" where gpu-burn never came to print one.
+    ``died``: its process is gone. ``board`` is the product's name, where it is told. ``verdict`` is OK, FAULTY, or ""
+    where gpu-burn never came to print one.
     """
 
     index: int
@@ -43,7 +44,7 @@ class BurnGpu:
     errors: int
     died: bool
     verdict: str
-    name: str = ""
+    board: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,14 @@ _GIGA = 1e9
 
 @dataclass(frozen=True)
 class FriedGpu:
-    """One GPU: mean, least and most GFLOPS, and whether anything throttled it."""
+    """One GPU: mean, least and most GFLOPS, whether anything throttled it, and the board's name."""
 
     index: int
     gflops: float
     gflops_min: float
     gflops_max: float
     throttled: bool = False
-    name: str = ""
+    board: str = ""
 
 
 @dataclass(frozen=True)

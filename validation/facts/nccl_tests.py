@@ -68,12 +68,13 @@ class NcclResult:
 
     @property
     def peak(self) -> NcclSize:
-        """The size with the highest bus bandwidth, in or out of place."""
-        return max(self.sizes, key=lambda size: max(size.out_of_place_gbps, size.in_place_gbps))
+        """The size with the highest bus bandwidth, in or out of place; one of nothing for a run that broke off."""
+        nothing = NcclSize(0, 0.0, 0.0, ABSENT)
+        return max(self.sizes, key=lambda size: max(size.out_of_place_gbps, size.in_place_gbps), default=nothing)
 
     @property
     def peak_gbps(self) -> float:
-        return max(self.peak.out_of_place_gbps, self.peak.in_place_gbps) if self.sizes else 0.0
+        return max(self.peak.out_of_place_gbps, self.peak.in_place_gbps)
 
 
 def is_it(text: str) -> bool:
@@ -141,7 +142,9 @@ class _Reader:
             average_gbps=self._average if self._average is not None else 0.0,
             out_of_bounds=self._wrong,
             failed=self._failed,
-            checked=not self._unasked and all(not isinstance(size.wrong, Missing) for size in self._sizes),
+            checked=bool(self._sizes)
+            and not self._unasked
+            and all(not isinstance(size.wrong, Missing) for size in self._sizes),
             below_minimum=self._below,
             failures=tuple(dict.fromkeys(self._failures)),
             apart=self._apart,

@@ -65,6 +65,11 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (DcgmHealthResult(), health("Warning", "Thermal system", "Warning"), ["WARN GPU0: Thermal system: Warning"]),
     (DcgmHealthResult(), health("Odd", "Thermal system", "Odd"), ["UNKNOWN GPU0: Thermal system: Odd"]),
     (DcgmHealthResult(), health("Warning", "Thermal system", "Healthy"), ["UNKNOWN host: the overall health is Warn"]),
+    (
+        DcgmHealthResult(),
+        health("Failure", "Thermal system", "Warning"),
+        ["WARN GPU0: Thermal system: Warning", "UNKNOWN host: the overall health is Failure, and no system listed is"],
+    ),
     (DcgmHealthResult(), health("Failure", "NVLINK system"), ["WARN GPU0: NVLINK system"]),
     (DcgmHealthResult(), health("", error="Error: Health watches not enabled."), ["UNKNOWN host: DCGM looked at noth"]),
 ]

@@ -110,6 +110,7 @@ def test_a_diagnostic_that_was_not_run_says_why(text: str) -> None:
         new_json(),
         new_json(result("Splendid")),
         TABLE[: TABLE.rindex("\n+")],
+        TABLE[: TABLE.index("| software")].replace("|-----", "+-----") + "| a | Pass |\n+-----  Hardware  ---+---+\n",
         TABLE.replace("| PCIe                      |", "| PCIe "),
         table(("PCIe", "Splendid")),
         table(("PCIe", "Pass"), ("Memory", "")),
@@ -152,7 +153,7 @@ def test_watches_that_are_off_are_said_to_be() -> None:
     assert dcgm_health.parse("Error: Health watches not enabled. Please enable watches.\n").error.startswith("Error")
 
 
-@pytest.mark.parametrize("text", ["", BAD, "{", '{"body": {}}'])
+@pytest.mark.parametrize("text", ["", BAD, RULE + BAD + TREE, "{", '{"body": {}}'])
 def test_health_that_is_bad_must_say_why(text: str) -> None:
     with pytest.raises(ParseError):
         dcgm_health.parse(text)

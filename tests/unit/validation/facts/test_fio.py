@@ -101,6 +101,8 @@ def test_it_is_told_from_other_texts(text: str) -> None:
         JOB,
         JOB.replace("IOPS=", "rate=") + END,
         TERSE[:40],
+        JOB + JOB.replace("seq: (groupid=0", "two: (groupid=1") + END,
+        document(job(error=None)),
     ],
 )
 def test_a_run_that_did_not_end_is_refused(text: str) -> None:

@@ -35,9 +35,9 @@ def test_temperatures_that_nobody_knows_and_power_are_no_other_gpus() -> None:
 
 
 def test_boards_are_named_where_as_many_are_listed_as_were_burned() -> None:
-    assert [gpu.name for gpu in gpu_burn.parse(BOARDS + LAST).gpus] == ["NVIDIA L4", "NVIDIA T4"]
+    assert [gpu.board for gpu in gpu_burn.parse(BOARDS + LAST).gpus] == ["NVIDIA L4", "NVIDIA T4"]
     only_one = BOARDS + "100.0%  proc'd: 40 (900 Gflop/s)   errors: 0   temps: 60 C\n"
-    assert [gpu.name for gpu in gpu_burn.parse(only_one).gpus] == [""]
+    assert [gpu.board for gpu in gpu_burn.parse(only_one).gpus] == [""]
 
 
 def test_a_run_that_never_began_says_why() -> None:

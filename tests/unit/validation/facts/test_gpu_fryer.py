@@ -37,13 +37,13 @@ def test_the_summary_and_closing_word_are_read() -> None:
 
 def test_the_board_and_the_precision_are_read() -> None:
     fryer = gpu_fryer.parse(f"{DETECTED}Using BF16\n{FRYER}")
-    assert (fryer.gpus[0].name, fryer.precision) == ("NVIDIA L4", "BF16")
+    assert (fryer.gpus[0].board, fryer.precision) == ("NVIDIA L4", "BF16")
 
 
 def test_objects_say_the_same_as_text() -> None:
     fryer = gpu_fryer.parse(document())
     one = fryer.gpus[0]
-    assert (one.gflops, one.gflops_min, one.gflops_max, one.name) == (2000, 1000, 3000, "NVIDIA L4")
+    assert (one.gflops, one.gflops_min, one.gflops_max, one.board) == (2000, 1000, 3000, "NVIDIA L4")
     assert (fryer.said_healthy, one.throttled, fryer.precision) == (True, False, "BF16 FP8")
     assert not gpu_fryer.parse(document("GPU 0: low flops")).said_healthy
     assert gpu_fryer.parse(document(hot=1)).gpus[0].throttled

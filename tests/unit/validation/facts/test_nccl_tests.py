@@ -107,6 +107,8 @@ def test_a_minimum_that_was_not_reached_is_told() -> None:
 def test_a_run_that_broke_off_says_why() -> None:
     text = NCCL[: NCCL.index("# Out of")] + "host1: Test NCCL failure common.cu:1005 'remote process exited'\n"
     assert nccl_tests.parse(text).failures == ("Test NCCL failure common.cu:1005 'remote process exited'",)
+    before_any_row = RANK + "host1: Test NCCL failure common.cu:958 'invalid usage'\n"
+    assert nccl_tests.parse(before_any_row).peak_gbps == 0
 
 
 def test_processes_that_know_nothing_of_each_other_are_counted() -> None:

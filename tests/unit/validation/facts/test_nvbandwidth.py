@@ -45,6 +45,8 @@ def test_three_matrices_of_one_test_are_three() -> None:
     run = nvbandwidth.parse(f"nvbandwidth Version: v0.10.0\n\nRunning {name}.\n{matrices}")
     assert [test.name.removeprefix(name) for test in run.tests] == ["_read1", "_read2", "_total"]
     assert run.devices == ()
+    with pytest.raises(ParseError):
+        nvbandwidth.parse(f"nvbandwidth Version: v0.10.0\n\nRunning {name}.\n{matrices[: matrices.rindex('memcpy')]}")
 
 
 def test_a_text_whose_first_lines_were_not_pasted_is_known_and_read() -> None:
