@@ -14,7 +14,7 @@ from validation.checks.driver import DriverLoaded, DriverVersion, LibraryMatch
 from validation.checks.efa_stack import EfaStack
 from validation.checks.errors import EccUncorrected, RecoveryAction, RowRemap, Throttle
 from validation.checks.fabric import FabricManager, FabricManagerVersion, FabricState
-from validation.checks.host import EvidenceRoot
+from validation.checks.host import EvidenceRoot, InstanceType
 from validation.checks.host_state import ClockHeld, Dimms, DiskSpace, HostMemory, Nouveau, StuckProcesses
 from validation.checks.kernel import FallenOffBus, KernelSxid, KernelXid
 from validation.checks.known_units import KnownBadUnit
@@ -40,6 +40,7 @@ from validation.checks.topology import NumaAffinity, NumaNodes, P2pStatus, Topol
 
 CHECKS: tuple[Check, ...] = (
     EvidenceRoot(),
+    InstanceType(),
     Architecture(),
     KernelRelease(),
     ClockHeld(),

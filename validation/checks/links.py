@@ -26,6 +26,9 @@ _LINKED = "1 or more active NVLinks"
 _TOO_NARROW = ("x1", "x2", "x3")
 
 
+_FAST = 1.5  # the next generation has twice the rate of one
+
+
 class NvlinkCheck(PerGpuCheck):
     """What the checks of NVLink share: machines without it, and GPUs that do not tell while MIG is on."""
 
@@ -189,6 +192,10 @@ class NvlinkRate(NvlinkCheck):
         active = [link for link in gpu.nvlinks if link.active is True]
         if all(not_there(link.rate_gbps) for link in active):
             return self.finding(Verdict.WARN, gpu.label, "the driver prints no rate for any active NVLink")
+        fast = [link for link in active if _FAST * wanted.value < _rate(link) < math.inf]
+        if fast:  # more than the link can do is no measurement: it keeps the gate shut, but accuses nobody
+            message = f"{_named(fast)} at {_rate(fast[0])} GB/s, which its generation cannot do"
+            return self.finding(Verdict.UNKNOWN, gpu.label, message, expected=f"{wanted.value} GB/s")
         slow = [link for link in active if _rate(link) < 0.98 * wanted.value]
         if not slow:
             unread = next((link.rate_gbps for link in active if isinstance(link.rate_gbps, Missing)), None)

@@ -16,6 +16,9 @@ from validation.facts.missing import Missing, Reason
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
+_SIGNED = ("tlimit_margin_c", "temperature_c")
+_HOTTEST_C = 150.0  # shutdown thresholds of captures lie between 90 and 104
+
 
 class GpuCount(Check):
     """The driver answers for as many GPUs as the instance type has."""
@@ -136,7 +139,9 @@ class GpuReadable(PerGpuCheck):
     def look(self, gpu: Gpu, expected: Expectation) -> Finding | None:  # noqa: ARG002 - part of the shape
         bad = list(_faults(gpu))
         if not bad:
-            return None
+            odd = list(_impossible(gpu))
+            message = f"values that cannot be: {listed(odd)}"
+            return self.finding(Verdict.UNKNOWN, gpu.label, message, measured=listed(odd)) if odd else None
         message = f"the driver returns an error for {listed(f'{name} ({value.text})' for name, value in bad)}"
         measured = counted(len(bad), "error")
         if all(name == "power_draw_w" and value.text.strip("[]").lower() == "unknown error" for name, value in bad):
@@ -147,6 +152,17 @@ class GpuReadable(PerGpuCheck):
 
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
         return f"no error in any value of {counted(len(gpus), 'GPU')}"
+
+
+def _impossible(part: object, prefix: str = "") -> Iterator[str]:
+    """Numbers below zero, which no count, size, clock or power is, and heat that no board survives."""
+    for name, value in vars(part).items():
+        if is_dataclass(value) and not isinstance(value, Missing):
+            yield from _impossible(value, f"{prefix}{name}.")
+        elif isinstance(value, (int, float)) and value < 0 and name not in _SIGNED:
+            yield f"{prefix}{name} {value:g}"
+        elif name == "temperature_c" and isinstance(value, float) and value > _HOTTEST_C:
+            yield f"{name} {value:g}"
 
 
 def _faults(part: object, prefix: str = "") -> Iterator[tuple[str, Missing]]:

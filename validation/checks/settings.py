@@ -140,6 +140,8 @@ class Idle(PerGpuCheck):
             message = "1 process runs on it" if gpu.processes == 1 else f"{gpu.processes} processes run on it"
             return self.finding(Verdict.WARN, gpu.label, message, measured=str(gpu.processes), expected="0")
         used, total = gpu.memory_used_mib, gpu.memory_total_mib
+        if isinstance(used, Missing) and not not_there(used):
+            return self.missing(gpu.label, "memory in use", used)
         if isinstance(used, Missing) or isinstance(total, Missing) or used <= _IDLE_MEMORY_SHARE * total:
             return None
         message = f"{used:.0f} MiB are in use, and no process shows"

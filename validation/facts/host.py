@@ -244,3 +244,4 @@ class HostInfo:
     boot_id: str
     instance_id: str | Missing
     root: str
+    instance_type: str | Missing = ABSENT  # what the machine says of itself, where its provider writes it there

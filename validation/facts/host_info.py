@@ -10,6 +10,7 @@ from validation.facts.missing import ABSENT, Missing
 from validation.facts.text import clean, lines
 
 _UUID = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_TYPE = re.compile(r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$")
 _INSTANCE = re.compile(r"^i-[0-9a-z]+$")
 
 
@@ -32,17 +33,30 @@ def parse(hostname: str, root: str, *, os_release: str, kernel: str, boot_id: st
         architecture=uname[2],
         boot_id=boot,
         instance_id=ABSENT if instance is None else instance_id(instance),
+        instance_type=ABSENT if instance is None else instance_type(instance),
         root=root,
     )
 
 
-def instance_id(text: str) -> str | Missing:
-    """The instance id: DMI's asset tag where it is one (AWS Nitro), else cloud-init's; ABSENT where neither is."""
+def instance_type(text: str) -> str | Missing:
+    """DMI's product name where it is the type: on AWS Nitro. Xen and other clouds write no type there."""
+    values = _values(text)
+    name = values.get("product_name", "")
+    return name if values.get("sys_vendor") == "Amazon EC2" and _TYPE.match(name) else ABSENT
+
+
+def _values(text: str) -> dict[str, str]:
     values = {}
     for line in lines(text):
         key, colon, value = line.partition(":")
         if colon:
             values[key.strip()] = value.strip()
+    return values
+
+
+def instance_id(text: str) -> str | Missing:
+    """The instance id: DMI's asset tag where it is one (AWS Nitro), else cloud-init's; ABSENT where neither is."""
+    values = _values(text)
     for key in ("board_asset_tag", "cloud_init_instance_id"):
         if _INSTANCE.match(values.get(key, "")):
             return values[key]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from validation.checks.host import EvidenceRoot
+from validation.checks.host import EvidenceRoot, InstanceType
 from validation.facts.host import HostInfo
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 ELSEWHERE = HostInfo("h", "ubuntu", "22.04", "6.8", "x86_64", "b", "i-1", "/srv/tree")
+NITRO = replace(ELSEWHERE, root="/", instance_type="g5.xlarge")
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (EvidenceRoot, "g5.xlarge", lambda h: h, ["PASS host: evidence was read below /"]),
     (
@@ -55,6 +56,21 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         ["FAIL host: evidence was read below /, not below /srv/tree"],
     ),
     (EvidenceRoot, "g5.xlarge", lambda h: h.drop(HostInfo), ["UNKNOWN host: could not look: tool: not found"]),
+    (InstanceType, "g5.xlarge", lambda h: h, ["NOT_APPLICABLE host: the machine does not say its type"]),
+    (InstanceType, "g5.xlarge", lambda h: h.put(NITRO), ["PASS host: the machine says it is a g5.xlarge"]),
+    (
+        InstanceType,
+        "g5.2xlarge",
+        lambda h: h.put(NITRO),
+        ["FAIL host: the machine says it is a g5.xlarge, and is judged as a g5.2xlarge"],
+    ),
+    (
+        InstanceType,
+        "g5.2xlarge",
+        lambda h: h.put(NITRO).expecting(profile=h.profile.model_copy(update={"provider": "local"})),
+        ["NOT_APPLICABLE host: the machine says it is a g5.xlarge; it is judged by a profile of one's own"],
+    ),
+    (InstanceType, "g5.xlarge", lambda h: h.drop(HostInfo), ["UNKNOWN host: could not look: tool: not found"]),
 ]
 
 

@@ -145,6 +145,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         NvlinkRate,
         "p5.48xlarge",
+        lambda h: h.gpu(2, nvlinks=(*links(17), NvLink(17, True, 53.125))),
+        ["UNKNOWN GPU2: link 17 at 53.125 GB/s, which its generation cannot do"],
+    ),
+    (
+        NvlinkRate,
+        "p5.48xlarge",
         lambda h: h.gpu(2, nvlinks=(*links(17), NvLink(17, True, 13.281))),
         ["FAIL GPU2: link 17 at 13.281 GB/s"],
     ),

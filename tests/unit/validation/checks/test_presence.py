@@ -88,6 +88,18 @@ ROWS = [
             )
         ],
     ),
+    (
+        GpuReadable,
+        "p5.48xlarge",
+        lambda h: h.gpu(2, ecc=Ecc(True, 0, -1), temperature_c=511.0, power_draw_w=-3.0),
+        ["UNKNOWN GPU2: values that cannot be: ecc.volatile_uncorrected -1, temperature_c 511, power_draw_w -3"],
+    ),
+    (
+        GpuReadable,
+        "p5.48xlarge",
+        lambda h: h.gpu(2, tlimit_margin_c=-1.0),
+        ["PASS host: no error in any value of 8 GPUs"],
+    ),
     (GpuReadable, "p5.48xlarge", lambda h: h.drop(GpuInventory), ["UNKNOWN host: could not look: tool: not found"]),
     (GpuPciBus, "p5.48xlarge", lambda h: h, ["PASS host: the driver holds all 8 GPUs of the PCI bus"]),
     (

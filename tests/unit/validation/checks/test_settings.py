@@ -114,6 +114,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         ["UNKNOWN GPU1: ECC mode: not applicable (N/A)"],
     ),
     (EccMode, "p5.48xlarge", lambda h: h.drop(GpuInventory), GONE),
+    (
+        Idle,
+        "p5.48xlarge",
+        lambda h: h.gpu(2, memory_used_mib=DENIED),
+        ["UNKNOWN GPU2: memory in use: could not look ([Insufficient Permissions])"],
+    ),
     (Idle, "p5.48xlarge", lambda h: h, ["PASS host: no process on 8 GPUs"]),
     (Idle, "p5.48xlarge", lambda h: h.gpu(3, processes=1), ["WARN GPU3: 1 process runs on it"]),
     (Idle, "p5.48xlarge", lambda h: h.gpu(3, processes=2), ["WARN GPU3: 2 processes run on it"]),

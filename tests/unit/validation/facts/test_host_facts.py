@@ -211,6 +211,18 @@ def test_the_instance_id_is_dmis_or_cloud_inits(text: str, found: object) -> Non
     assert host_info.instance_id(text) == found
 
 
+def test_the_instance_type_is_dmis_product_name_on_nitro() -> None:
+    nitro = "product_name: p5.48xlarge\nsys_vendor: Amazon EC2\n"
+    assert host_info.instance_type(nitro) == "p5.48xlarge"
+    for other in (
+        "product_name: HVM domU\nsys_vendor: Xen\n",
+        "product_name: Alibaba Cloud ECS\nsys_vendor: Alibaba Cloud\n",
+        nitro.replace("Amazon EC2", "QEMU"),
+        "sys_vendor: Amazon EC2\n",
+    ):
+        assert host_info.instance_type(other) == ABSENT
+
+
 @pytest.mark.parametrize("change", [{"os_release": "x"}, {"os_release": "A=b"}, {"kernel": "Linux"}, {"boot_id": "no"}])
 def test_a_host_with_a_text_missing_is_refused(change: dict[str, str]) -> None:
     texts = {"os_release": RELEASE, "kernel": "Linux 6 x86_64", "boot_id": BOOT, **change}
