@@ -66,7 +66,7 @@ def explain_paste(text: str, *, profile: str | None = None) -> Outputs:
 
 def _unknown(text: str, parts: Iterable[paste.Part], profile: str | None) -> Explanation:
     """Nothing in the paste is known; where a filter stands behind the command, that may be why."""
-    explanation = explain(text, profile=profile)
+    explanation = explain(paste.plain(text), profile=profile)
     filtered = next((part.command for part in parts if _FILTER.search(part.command)), "")
     if explanation.kind != "unknown" or not filtered:
         return explanation

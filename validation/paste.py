@@ -11,13 +11,15 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from validation.facts.text import clean
+
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*[\w.+-]*\s*$")
 # Tools whose outputs are explained here, and those that only carry another tool's output.
 _TOOLS = (
     "nvidia-smi", "nvidia-ctk", "dcgmi", "dmesg", "journalctl", "lspci", "lscpu", "lsblk", "lsmod", "numactl", "nvme",
-    "nvcc", "nvbandwidth", "gpu_burn", "gpu-fryer", "ibstat", "ibstatus", "ibv_devinfo", "ibv_devices", "ibdev2netdev", "rdma", "eadm", "fi_info",
-    "mdadm", "systemctl",
-    "stress-ng", "fio", "cat", "modinfo", "uname", "ls", "ethtool", "ip",
+    "nvcc", "nvbandwidth", "gpu_burn", "gpu-fryer", "ibstat", "ibstatus", "ibv_devinfo", "ibv_devices", "ibdev2netdev",
+    "rdma", "eadm", "fi_info", "mdadm", "systemctl", "stress-ng", "fio", "cat", "modinfo", "uname", "ls", "ethtool",
+    "ip",
 )  # fmt: skip
 _CARRIERS = (
     "sudo",
@@ -48,9 +50,15 @@ _NOISE = re.compile(
     r"^\s*(?:\[sudo\] password for |Defaulted container |Warning: Permanently added |Connection to \S+ closed|"
     r"Last login: |Every [\d.]+s: )"
 )
+# The prompt of a shell, with whatever was typed behind it, be it nothing.
+_SHELL = re.compile(
+    r"^\s*(?:\(\S+\)\s*)?(?:\[[\w.-]+@[^\]\n]{1,80}\]\s?[$#%]|[\w.-]+@[\w.-]+[^\s#$%]{0,80}\s?[$#%]|\$)"
+    r"(?:\s+(?P<command>.*))?$"
+)
 _QUERY = re.compile(r"--query-[\w-]+[= ]\s*[\"']?(?P<fields>[\w.,]+)")
 _PEERS = re.compile(r"\btopo\s+(?:-p2p|--p2pstatus)\b")
-_QUOTE = re.compile(r"^[ \t]*(?:>+|#|//|\*)[ \t]?")
+_QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # of a mail or an issue: no tool begins a line so
+_COMMENT = re.compile(r"^[ \t]*(?:#|//|\*)[ \t]?")
 _ANY_TOOL = re.compile("|".join(map(re.escape, _TOOLS)))
 _PASTE_MAX = 4 * 1024 * 1024  # characters: what is longer is a tool's own output, redirected
 _COMMAND_MAX = 400
@@ -69,23 +77,22 @@ def parts(text: str) -> tuple[Part, ...]:
     """The outputs, told apart by fences and by the commands that were typed; the text itself where there are none."""
     if len(text) > _PASTE_MAX:
         return (Part("", text),)
-    content = _plain(text)
     found: list[Part] = []
-    for block in _blocks(content):
+    for block in _blocks(plain(text)):
         found += _by_command(block)
     return tuple(part for part in found if part.text.strip()) or (Part("", text),)
 
 
 def readings(part: Part) -> Iterator[str]:
-    """The text of a part: as it stands, with a header, without indentation, without quoting, below its command."""
+    """The text of a part: as it stands, with a header, without indentation, not commented, below its command."""
     headed = _headed(part)
     yield headed
     flat = textwrap.dedent(headed.replace("\t", "    ")) if _indented(headed) else headed
     if flat != headed:
         yield flat
     lines = headed.split("\n")
-    if all(_QUOTE.match(line) for line in lines if line.strip()):
-        yield textwrap.dedent("\n".join(_QUOTE.sub("", line, count=1) for line in lines))
+    if all(_COMMENT.match(line) for line in lines if line.strip()):
+        yield textwrap.dedent("\n".join(_COMMENT.sub("", line, count=1) for line in lines))
     if part.command:
         yield f"$ {part.command}\n{headed}"
 
@@ -95,12 +102,12 @@ def paragraphs(text: str) -> tuple[str, ...]:
     return tuple(piece for piece in re.split(r"\n[ \t]*\n+", text) if piece.strip())
 
 
-def _plain(text: str) -> str:
-    """Spaces that are none, entities of a web page and carriage returns at line ends are not the tool's."""
-    content = text.replace("\u00a0", " ").replace("\u200b", "").replace("\r\n", "\n")
+def plain(text: str) -> str:
+    """Without what is not the tool's: colours, spaces that are none, entities of a web page, marks of a quotation."""
+    content = clean(text).replace("\u00a0", " ").replace("\u200b", "")
     if "&lt;nvidia_smi_log" in content or "&lt;?xml" in content:
         content = html.unescape(content).replace("\u00a0", " ")
-    return content
+    return _QUOTE.sub("", content)
 
 
 def _blocks(text: str) -> list[str]:
@@ -121,7 +128,7 @@ def _by_command(block: str) -> list[Part]:
         whole = [line]
         while whole[-1].endswith("\\") and len(whole) < _CONTINUED_MAX:
             whole.append(next(pending, ""))
-        typed = typed_command(" ".join(piece.removesuffix("\\").strip() for piece in whole))
+        typed = _typed(" ".join(piece.removesuffix("\\").strip() for piece in whole))
         if typed is None:
             lines += [piece for piece in whole if not _NOISE.match(piece)]
         else:
@@ -129,6 +136,13 @@ def _by_command(block: str) -> list[Part]:
             command, lines = typed, []
     found.append(Part(command, "\n".join(lines)))
     return found
+
+
+def _typed(line: str) -> str | None:
+    """As :func:`typed_command`, and with a shell's prompt any command, ``""`` for none."""
+    command = typed_command(line)
+    shell = _SHELL.match(line) if command is None and len(line) <= _COMMAND_MAX else None
+    return (shell["command"] or "").strip() if shell else command
 
 
 def typed_command(line: str) -> str | None:

@@ -52,6 +52,14 @@ def test_an_indented_or_quoted_output_is_read(wrap: str) -> None:
     assert kinds(text)[0][1:] == ("nvlink-s", Verdict.NOT_APPLICABLE)
 
 
+@pytest.mark.parametrize("wrap", ["\ufeff{}", "> {}", "\x1b[4m{}\x1b[0m", "{}\nops@n1:~$ "])
+def test_two_commands_are_two_outputs_however_the_paste_was_made(wrap: str) -> None:
+    text = f"$ nvidia-smi -L\n{LIST}$ nvidia-smi nvlink -s\n{NO_LINKS}"
+    pasted = "\n".join(wrap.format(line) for line in text.splitlines()) if wrap.startswith((">", "\x1b")) else ""
+    assert kinds(pasted or wrap.format(text)) == kinds(text)
+    assert [kind for _, kind, _ in kinds(text)] == ["nvidia-smi-l", "nvlink-s"]
+
+
 def test_two_tables_in_a_row_are_two_outputs() -> None:
     text = f"{CSV}\nindex, name\n0, NVIDIA L4\n"
     assert [kind for _, kind, _ in kinds(text)] == ["nvidia-smi-csv", "nvidia-smi-csv"]

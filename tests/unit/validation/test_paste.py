@@ -83,8 +83,8 @@ def test_a_csv_without_header_gets_the_fields_of_its_command() -> None:
     assert next(paste.readings(whole)) == "index, name\n0, NVIDIA L4\n"
 
 
-@pytest.mark.parametrize("prefix", ["    ", "\t", "> ", ">> ", "    # "])
-def test_indentation_and_quoting_come_off_in_a_later_reading(prefix: str) -> None:
+@pytest.mark.parametrize("prefix", ["    ", "\t", "    # ", "// "])
+def test_indentation_and_the_mark_of_a_comment_come_off_in_a_later_reading(prefix: str) -> None:
     (part,) = paste.parts(f"{prefix}{LIST}\n{prefix}  MIG 1g.10gb\n")
     readings = list(paste.readings(part))
     assert readings[0].startswith(prefix)
@@ -94,6 +94,30 @@ def test_indentation_and_quoting_come_off_in_a_later_reading(prefix: str) -> Non
 def test_spaces_and_entities_of_a_web_page_are_the_tools_own() -> None:
     assert paste.parts("GPU\u00a00: NVIDIA\u00a0L4")[0].text == "GPU 0: NVIDIA L4"
     assert paste.parts("&lt;nvidia_smi_log&gt;&nbsp;")[0].text == "<nvidia_smi_log> "
+
+
+@pytest.mark.parametrize("prefix", ["> ", ">> ", "> > ", "  > "])
+def test_a_quotation_is_taken_apart_like_what_it_quotes(prefix: str) -> None:
+    text = f"ubuntu@n1:~$ nvidia-smi -L\n{LIST}\n  MIG 1g.10gb\n\n$ nvidia-smi nvlink -s\n{LIST}"
+    quoted = "\n".join(prefix + line for line in text.split("\n"))
+    assert paste.parts(quoted) == paste.parts(text)
+
+
+def test_colours_and_a_byte_order_mark_do_not_hide_a_command() -> None:
+    assert paste.parts(f"\ufeff\x1b[1m$ nvidia-smi -L\x1b[0m\r\n{LIST}") == (paste.Part("nvidia-smi -L", LIST),)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["root@n1:~# ", "[ops@n1 my dir]$", "(base) ops@n1:/srv/data$ exit", "$ docker ps", "u@h %"]
+)
+def test_an_output_ends_at_the_next_prompt_whatever_was_typed_there(prompt: str) -> None:
+    first = paste.parts(f"$ nvidia-smi -L\n{LIST}\n{prompt}\nCONTAINER ID\n")[0]
+    assert (first.command, first.text.strip()) == ("nvidia-smi -L", LIST)
+
+
+@pytest.mark.parametrize("line", ["getty@tty1.service loaded active", "# nThread 1 nGpus 8", "0, 40 %", "5 $"])
+def test_a_line_that_only_looks_like_a_prompt_is_the_outputs(line: str) -> None:
+    assert [part.text for part in paste.parts(f"{LIST}\n{line}")] == [f"{LIST}\n{line}"]
 
 
 def test_a_text_too_long_to_be_pasted_is_left_alone() -> None:
