@@ -22,7 +22,7 @@ from validation.checks.limits import MaxClock, PowerLimit, Temperature
 from validation.checks.links import NvlinkActive, NvlinkRate, PcieWidth
 from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceStore, KernelRelease
 from validation.checks.network import EfaAffinity, EfaCount, ErdmaDevices, PeerMemory
-from validation.checks.pci import AcsOff, DeadFunctions, Iommu
+from validation.checks.pci import AcsOff, DeadFunctions, Iommu, PcieGeneration
 from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
 from validation.checks.repairs import GpuRepair, Inforom
 from validation.checks.settings import (
@@ -81,6 +81,7 @@ CHECKS: tuple[Check, ...] = (
     NvlinkRate(),
     NvlinkErrors(),
     PcieWidth(),
+    PcieGeneration(),
     PcieReplays(),
     DeadFunctions(),
     AcsOff(),

@@ -16,6 +16,8 @@ from validation.verdict import FaultClass, Finding, Verdict
 
 _CORRECTED_MAX = 20_000_000  # azurehpc-health-checks 0e0a1ac: DRAM errors corrected since driver load
 _NVLINK_ERRORS_MAX = 5  # imbue-ai/cluster-health: of nvlink -e, on a link of up to NVLink 4
+# One link against its peers under the same load; no source has a number, so it only warns.
+_REPLAYS_MANY, _REPLAYS_TIMES = 1_000, 20
 _OLD_COUNTERS = ("replay errors", "recovery errors", "crc")  # NVLink 1 to 4; NVLink 5 prints none of these
 _BAD_WORDS = ("error", "discard", "recovery successful")
 # NVLink 5 counts every corrected code word as "FEC Errors - N": billions on a healthy link of a p6-b300.
@@ -49,9 +51,10 @@ class EccCorrected(PerGpuCheck):
 
 
 class PcieReplays(PerGpuCheck):
-    """What the PCIe link has repeated since the driver was loaded: read and told, and judged by nobody yet.
+    """No GPU's PCIe link has repeated far more than those of its peers since the driver was loaded.
 
-    DCGM's 80 is a limit for one test. A count since driver load only grows: eight healthy H100 show 106 to 174.
+    The count itself is only told: DCGM's 80 is a limit for one test, and a count since driver load only grows (eight
+    healthy H100 show 106 to 174).
     """
 
     id = "pcie.replays"
@@ -70,10 +73,25 @@ class PcieReplays(PerGpuCheck):
             return self.missing(gpu.label, "PCIe replays", count)
         return None
 
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
+        counts = {gpu: gpu.pcie.replays for gpu in facts.need(GpuInventory).gpus}
+        known = {gpu: count for gpu, count in counts.items() if not isinstance(count, Missing)}
+        odd = [gpu for gpu, count in known.items() if _stands_out(count, [c for g, c in known.items() if g is not gpu])]
+        for gpu in odd:
+            rest = max(count for other, count in known.items() if other is not gpu)
+            message = f"{known[gpu]} PCIe replays since the driver was loaded, its peers {rest} at most"
+            yield self.finding(Verdict.WARN, gpu.label, message, measured=str(known[gpu]), expected="as its peers")
+        found = list(super().evaluate(facts, expected))
+        yield from (finding for finding in found if not odd or finding.verdict is not Verdict.PASS)
+
     def good(self, gpus: tuple[Gpu, ...], expected: Expectation) -> str:  # noqa: ARG002 - the others need it
         counts = [gpu.pcie.replays for gpu in gpus if not isinstance(gpu.pcie.replays, Missing)]
         seen = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
         return f"{seen} since the driver was loaded on {counted(len(gpus), 'GPU')}; no source gives a limit for that"
+
+
+def _stands_out(count: int, peers: list[int]) -> bool:
+    return bool(peers) and count >= _REPLAYS_MANY and count > _REPLAYS_TIMES * max(peers)
 
 
 def judged_counter(item: LinkErrors) -> Verdict | None:

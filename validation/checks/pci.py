@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.pci_paths import between, peers
-from validation.checks.wording import counted, listed
+from validation.checks.wording import counted, listed, not_there
+from validation.facts.gpu import GpuInventory
 from validation.facts.host import PciBus
 from validation.facts.host_state import AcsControls, HostState
 from validation.facts.missing import Missing
@@ -17,6 +18,7 @@ from validation.verdict import FaultClass, Finding, Verdict
 _GPU_CLASSES = ("0300", "0302")
 # What a job needs besides its GPUs: NVSwitches and other bridges of NVIDIA, network, disks.
 _NEEDED = {"0680": "NVSwitch", "0200": "network card", "0207": "InfiniBand card", "0108": "NVMe disk"}
+_LEAST_GENERATION = 3  # DCGM 4.6.0: of every data-center board since Volta
 # Of the ACS control register: P2P Request Redirect, P2P Completion Redirect, P2P Egress Control.
 _REDIRECT = 0x0004 | 0x0008 | 0x0020
 _TRANSLATED = ("DMA", "DMA-FQ")
@@ -50,6 +52,45 @@ class DeadFunctions(Check):
             yield self.finding(Verdict.NOT_APPLICABLE, "host", "nothing but GPUs is on the PCI bus")
         elif not dead:
             yield self.finding(Verdict.PASS, "host", f"{counted(len(devices), 'device')} besides the GPUs answer")
+
+
+class PcieGeneration(Check):
+    """No GPU's PCIe link is held below generation 3 by board, slot or firmware, or below that of its peers."""
+
+    id = "pcie.generation"
+    title = "PCIe generation that the link can reach"
+    why = (
+        "Idle links sleep at generation 1; one that cannot go higher feeds its GPU at a fraction of the speed for ever."
+    )
+    source = "DCGM 4.6.0 diag-skus.yaml.in: generation 3 or more for every board in use; captures of T4 to H100"
+    remedy = "Look at the slot's setting in the firmware; reboot once, and if it repeats, replace the host."
+    fault_class = FaultClass.REBOOT_ONCE
+    requires = (GpuInventory,)
+    needs_profile = False
+    optional = True
+
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+        told = {gpu.label: gpu.pcie.generation_max for gpu in facts.need(GpuInventory).gpus}
+        known = {label: value for label, value in told.items() if not isinstance(value, Missing)}
+        for label, value in told.items():
+            if isinstance(value, Missing) and not not_there(value):
+                yield self.missing(label, "highest PCIe generation", value)
+        if not known:
+            yield self.finding(Verdict.NOT_APPLICABLE, "host", "the driver does not tell the highest PCIe generation")
+            return
+        best = max(known.values())
+        wanted = max(_LEAST_GENERATION, best)
+        low = {label: value for label, value in known.items() if value < wanted}
+        for label, value in low.items():
+            # All of them low may be how a hypervisor shows them: a warning. What it costs the burn-in measures.
+            verdict = Verdict.FAIL if value < best else Verdict.WARN
+            message = f"its PCIe link can reach generation {value} only"
+            found, asked = f"generation {value}", f"generation {wanted}"
+            yield self.finding(verdict, label, message, measured=found, expected=asked)
+        if not low:
+            yield self.finding(
+                Verdict.PASS, "host", f"generation {best} can be reached by {counted(len(known), 'GPU')}"
+            )
 
 
 class AcsOff(Check):

@@ -89,6 +89,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         lambda h: h.gpu(0, pcie=PcieLink(replays=DENIED)),
         ["UNKNOWN GPU0: PCIe replays: could not look (no permission)"],
     ),
+    (
+        PcieReplays,
+        "p5.48xlarge",
+        lambda h: h.every(pcie=PcieLink(replays=106)).gpu(3, pcie=PcieLink(replays=52000)),
+        ["WARN GPU3: 52000 PCIe replays since the driver was loaded, its peers 106 at most"],
+    ),
     (PcieReplays, "p5.48xlarge", lambda h: h.drop(GpuInventory), ["UNKNOWN host: could not look: tool: not found"]),
     (NvlinkErrors, "p5.48xlarge", lambda h: h, ["PASS host: no error on 144 NVLinks"]),
     (NvlinkErrors, "p5.48xlarge", counting("CRC Errors", 4), ["WARN GPU3/link7: CRC Errors: 4"]),

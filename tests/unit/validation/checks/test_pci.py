@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from validation.checks.pci import AcsOff, DeadFunctions, Iommu
+from validation.checks.pci import AcsOff, DeadFunctions, Iommu, PcieGeneration
+from validation.facts.gpu import GpuInventory, PcieLink
 from validation.facts.host import PciBus, PciDevice
 from validation.facts.host_state import AcsControls, HostState
 from validation.facts.missing import Missing, Reason
@@ -21,6 +22,7 @@ GONE = ["UNKNOWN host: could not look: tool: not found"]
 SWITCH = PciDevice("0000:cb:00.0", "0680", "10de", "22a3", "NVSwitch")
 DISK = PciDevice("0000:d8:01.0", "0108", "1d0f", "cd01", "NVMe SSD Controller")
 AUDIO = PciDevice("0000:53:00.1", "0403", "10de", "22a3", "Audio device")
+NONE = Missing(Reason.NOT_APPLICABLE, "N/A")
 DENIED = Missing(Reason.COULD_NOT_LOOK, "<not root>")
 
 
@@ -78,6 +80,31 @@ ROWS: list[tuple[Any, Callable[[Host], Host], list[str]]] = [
         ],
     ),
     (DeadFunctions, lambda h: h, ["NOT_APPLICABLE host: nothing but GPUs is on the PCI bus"]),
+    (PcieGeneration, lambda h: h, ["PASS host: generation 5 can be reached by 8 GPUs"]),
+    (
+        PcieGeneration,
+        lambda h: h.gpu(3, pcie=PcieLink(1, 3, 16, 16, 0)),
+        ["FAIL GPU3: its PCIe link can reach generation 3 only"],
+    ),
+    (
+        PcieGeneration,
+        lambda h: h.every(pcie=PcieLink(1, 1, 16, 16, 0)).only(1),
+        ["WARN GPU0: its PCIe link can reach generation 1 only"],
+    ),
+    (
+        PcieGeneration,
+        lambda h: h.every(pcie=PcieLink(NONE, NONE, 16, 16, 0)),
+        ["NOT_APPLICABLE host: the driver does not tell the highest PCIe generation"],
+    ),
+    (
+        PcieGeneration,
+        lambda h: h.gpu(1, pcie=PcieLink(1, DENIED, 16, 16, 0)),
+        [
+            "UNKNOWN GPU1: highest PCIe generation: could not look (<not root>)",
+            "PASS host: generation 5 can be reached by 7 GPUs",
+        ],
+    ),
+    (PcieGeneration, lambda h: h.drop(GpuInventory), GONE),
     (DeadFunctions, lambda h: h.drop(PciBus), GONE),
     (
         AcsOff,
