@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import importlib.resources
+import importlib.util
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,11 @@ NOT_IN_DATABASE = {"p3.2xlarge", "p3.8xlarge", "p3.16xlarge", "p6e-gb200.36xlarg
 
 @pytest.fixture(scope="module")
 def ec2() -> dict[str, Any]:
-    """EC2's instance types as moto keeps them; read from the installed package, no network."""
-    path = importlib.resources.files("moto.ec2") / "resources" / "instance_types.json.gz"
+    """EC2's instance types as moto keeps them; read from the installed package, which is not loaded: it is large."""
+    spec = importlib.util.find_spec("moto")
+    assert spec is not None
+    assert spec.origin is not None
+    path = Path(spec.origin).parent / "ec2" / "resources" / "instance_types.json.gz"
     types: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     return types
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import struct
 import zlib
 from collections.abc import Callable
@@ -334,13 +333,36 @@ def test_an_error_nobody_knows_accuses_nobody(host: Callable[..., Host]) -> None
     assert (finding.verdict, finding.fault_class) == (Verdict.UNKNOWN, None)
 
 
+def bits(numbers: bytes, width: int) -> list[bytes]:
+    """The numbers' bits by weight, eight to a byte: in each, bit k is that of the number at k."""
+    digits = [bytes(48 + (value >> weight & 1) for value in range(256)) for weight in range(width)]
+    return [int(numbers.translate(table)[::-1], 2).to_bytes(len(numbers) // 8 + 1, "little") for table in digits]
+
+
+def cut(plane: bytes, start: int, n: int) -> int:
+    """n bits of it from a start."""
+    return int.from_bytes(plane[start // 8 : (start + n) // 8 + 1], "little") >> start % 8 & (1 << n) - 1
+
+
 @pytest.mark.parametrize("n", RIGHT_CHECKSUMS)
 def test_the_right_checksums_follow_from_the_pattern(n: int) -> None:
     left, right = Pattern(1), Pattern(2)
-    prefix = [0, *itertools.accumulate(left.numbers)]
     starts = [k * n % PERIOD for k in range(n)]
+    prefix = [0, *itertools.accumulate(left.numbers)]
     row = [prefix[start + n] - prefix[start] for start in starts]
-    sums = [sum(map(operator.mul, row, right.numbers[start : start + n])) for start in starts]
+    # n squared products, a whole column at a time, as counts of the places where a bit of both factors is set. For that
+    # both begin at 0: the row's factor is number + 2**17, in bytes of 6 bits; the column's is (number + 15) / 2.
+    total, factors = sum(row), [number + 2**17 for number in row]
+    assert 0 <= min(factors) <= max(factors) < 2**18
+    r = [plane for shift in (0, 6, 12) for plane in bits(bytes(factor >> shift & 63 for factor in factors), 6)]
+    weights = [(cut(plane, 0, n), weight) for weight, plane in enumerate(r)]
+    columns = bits(bytes((number + 15) // 2 for number in right.numbers), 4)
+    sums = []
+    for start in starts:
+        column = [(cut(plane, start, n), weight) for weight, plane in enumerate(columns)]
+        products = sum((one & other).bit_count() << i + j for one, i in weights for other, j in column)
+        content = sum(plane.bit_count() << weight for plane, weight in column)
+        sums.append(2 * (products - 2**17 * content) - 15 * total)
     assert f"{zlib.crc32(struct.pack(f'<{n}f', *sums)):08x}" == RIGHT_CHECKSUMS[n]
     assert [sums[j] for j in checked_columns(n)] == expected_sums(n, left, right)
     assert n * 15 * 15 < 2**24  # no element of a product can leave what fp32 holds exactly
