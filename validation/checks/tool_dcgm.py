@@ -18,6 +18,7 @@ _SKIPPED = ("skip", "not run")
 # NVIDIA's extended utility diagnostic is a package of its own, for root alone: DCGM skips it on healthy hosts.
 _EXTRA_PACKAGE = re.compile(r"\beud\b|_eud\b", re.I)
 _CONFIGURATION = 5  # DCGM's severity of what is set up otherwise than it wants, and no fault of hardware
+_OTHER_FAULT = re.compile(r"\bECC\b|bit error|\bXid\b|\bCRC\b|replay|recovery|below|mismatch", re.I)
 _RUN_AGAIN = "Run the diagnostic again on that GPU alone; if it repeats, replace the host."
 
 
@@ -58,6 +59,13 @@ _KNOWN = (
         FaultClass.OPERATOR,
         "The GPU was busy, so nothing was measured: run this test alone (dcgmi diag -r nvbandwidth).",
     ),
+    # NVIDIA/go-dcgm issue 52.
+    _Known(
+        re.compile(r"CUDA-capable device\(s\) is/are busy or unavailable", re.I),
+        Verdict.UNKNOWN,
+        FaultClass.OPERATOR,
+        "Another process holds the GPU, or its compute mode is exclusive: free it, and run the diagnostic again.",
+    ),
     # NVIDIA/DCGM issue 242.
     _Known(
         re.compile(r"total+ing 0(?:\.0+)? seconds", re.I),
@@ -78,20 +86,20 @@ class DcgmDiagResult(Check):
         "healthy boards for a setting, for being busy, and for a violation of 0.0 seconds."
     )
     source = (
-        "NVIDIA/DCGM issues 55, 139, 198, 242, 272, 284, severities of dcgm_errors.h; a table with Pass and Fail in "
-        "one cell (stas00/ml-engineering)"
+        "NVIDIA/DCGM issues 49, 55, 139, 198, 242, 272, 284, go-dcgm issue 52, severities of dcgm_errors.h; "
+        "a table with Pass and Fail in one cell (stas00/ml-engineering)"
     )
     remedy = _RUN_AGAIN
     fault_class = FaultClass.REPLACE_NOW
     requires = (DcgmDiag,)
     needs_profile = False
 
-    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
+    def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:
         diag = facts.need(DcgmDiag)
         remedy = "Mend what DCGM names, and run the diagnostic again."
         for error in diag.errors:
             yield self.finding(Verdict.UNKNOWN, "host", f"DCGM did not run it: {error}", remedy=remedy)
-        found = [finding for test in diag.tests for finding in self._bad(test)]
+        found = [finding for test in diag.tests for finding in self._bad(test, expected)]
         yield from found
         skipped = [test.name for test in diag.tests if any(word in _SKIPPED for _, word in test.results)]
         extra = [name for name in skipped if _EXTRA_PACKAGE.search(name)]
@@ -109,21 +117,23 @@ class DcgmDiagResult(Check):
             return self.finding(Verdict.WARN, "host", message, expected="every test runs", remedy=remedy)
         return self.finding(Verdict.UNKNOWN, "host", message, expected="every test runs", remedy=remedy)
 
-    def _bad(self, test: DcgmTest) -> Iterator[Finding]:
+    def _bad(self, test: DcgmTest, expected: Expectation) -> Iterator[Finding]:
         """What one test found, and what it warns of although it calls itself passed."""
         trouble = False
         for word, verdict in (("fail", Verdict.FAIL), ("error", Verdict.UNKNOWN), ("warn", Verdict.WARN)):
             for gpu in test.gpus(word):
                 trouble = True
-                yield self._failed(test, gpu, word, verdict)
+                yield self._failed(test, gpu, word, verdict, expected)
         if not trouble and test.notes and test.gpus("pass"):
             message = f"{test.name}: pass, with a warning{_said(test.notes)}"
             yield self.finding(Verdict.WARN, "host", message, expected="pass without a warning")
 
-    def _failed(self, test: DcgmTest, gpu: int, word: str, verdict: Verdict) -> Finding:
+    def _failed(self, test: DcgmTest, gpu: int, word: str, verdict: Verdict, expected: Expectation) -> Finding:
         notes = test.notes_on(gpu)
         message = f"{test.name}: {word}{_said(notes)}"
         reasons = notes or (DcgmNote(""),)
+        if word == "fail" and all(_only_down(note.text) for note in reasons):
+            return _links_down(self, gpu, message, expected)
         known = next((item for item in _KNOWN if all(item.fits(test.name, note) for note in reasons)), None)
         if known is None or word != "fail":
             return self.finding(verdict, _who(gpu), message, expected="pass")
@@ -173,7 +183,6 @@ class DcgmHealthResult(Check):
             yield self.finding(Verdict.UNKNOWN, "host", message)
 
     def _incident(self, gpu: int, system: str, word: str, said: tuple[str, ...], expected: Expectation) -> Finding:
-        links = expected.profile.links.nvlinks if expected.profile else None
         message = f"{system}: {word} ({' '.join(said)})" if said else f"{system}: {word}"
         if "nvlink" not in system.lower():
             grave = Verdict.FAIL if word.lower() == "failure" else Verdict.UNKNOWN
@@ -183,14 +192,24 @@ class DcgmHealthResult(Check):
             remedy = "Where NVLink spans hosts (NVL72), start nvidia-imex; on any other host turn this watch off."
             message += "; IMEX is needed only where NVLink spans hosts, and says nothing of the links"
             return self.finding(Verdict.WARN, _who(gpu), message, remedy=remedy, fault_class=FaultClass.CONFIGURATION)
-        if links is None:
-            remedy = "Judge it with --profile TYPE: on a board without NVLink bridge this is no fault."
-            message += "; a fault only on a machine with NVLink"
-            return self.finding(Verdict.WARN, _who(gpu), message, remedy=remedy)
-        if links.value == 0:
-            message = f"{system}: {word}, but this machine has no NVLink by design"
-            return self.finding(Verdict.NOT_APPLICABLE, _who(gpu), message)
-        return self.finding(Verdict.FAIL, _who(gpu), message, expected=f"{links.value} NVLinks active")
+        return _links_down(self, gpu, message, expected)
+
+
+def _links_down(check: Check, gpu: int, message: str, expected: Expectation) -> Finding:
+    """Links that are down, by what the machine is built with: on a board without a bridge they are down by design."""
+    links = expected.profile.links.nvlinks if expected.profile else None
+    if links is None:
+        remedy = "Judge it with --profile TYPE: on a board without NVLink bridge this is no fault."
+        return check.finding(
+            Verdict.WARN, _who(gpu), f"{message}; a fault only on a machine with NVLink", remedy=remedy
+        )
+    if links.value == 0:
+        return check.finding(Verdict.NOT_APPLICABLE, _who(gpu), f"{message}; but this machine has no NVLink by design")
+    return check.finding(Verdict.FAIL, _who(gpu), message, expected=f"{links.value} NVLinks active")
+
+
+def _only_down(said: str) -> bool:
+    return re.search(r"NvLink link \d+ is (?:currently )?down", said) is not None and not _OTHER_FAULT.search(said)
 
 
 def _only_imex(said: str) -> bool:

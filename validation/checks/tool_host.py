@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from profiles.models import Expectation
@@ -17,6 +18,11 @@ from validation.verdict import FaultClass, Finding, Verdict
 # of the order given (no space, no such file, not permitted): EIO ENXIO EBADE ENODATA ETIME EILSEQ ESHUTDOWN ETIMEDOUT
 # EUCLEAN EREMOTEIO EBADMSG.
 _OF_THE_DISK = frozenset((5, 6, 52, 61, 62, 74, 84, 108, 110, 117, 121))
+# What a stressor says where memory or arithmetic gave another value than it must.
+_WRONG_DATA = re.compile(
+    r"bit error|memory error|corrupt|checksum|verif|mismatch|incorrect|wrong|differ|not match|unexpected (?:data|val)",
+    re.I,
+)
 _EARLY = 0.9  # of the time asked for: stress-ng itself stops within a second
 
 
@@ -34,6 +40,9 @@ class FioRun(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         result = facts.need(FioResult)
+        if result.kernel:  # a write that is lost after fio handed it over is no error of fio's
+            message = f"the kernel's log among its lines says: {listed(result.kernel, limit=3)}"
+            yield self.finding(Verdict.FAIL, "host", message, expected="no error of the disk")
         for job in result.jobs:
             moved = job.read_bytes_s or job.write_bytes_s or job.trim_bytes_s
             if job.error:
@@ -72,10 +81,15 @@ class StressRun(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         run = facts.need(StressNg)
         nothing, remedy = _not_stressed(run)
-        if run.failed or run.failures or not run.succeeded:
-            said = listed(run.failures or run.errors, limit=3)
+        said = listed(run.failures or run.errors, limit=3)
+        if run.failed or not run.succeeded:
             message = f"the run was not successful, {run.failed} failed{f': {said}' if said else ''}"
             yield self.finding(Verdict.FAIL, "host", message)
+        elif run.failures:
+            # A stressor of the kernel's interfaces calls another kernel's ways a failure, and the run goes on.
+            grave = any(_WRONG_DATA.search(failure) for failure in run.failures)
+            message = f"the run calls itself successful, and found: {said}"
+            yield self.finding(Verdict.FAIL if grave else Verdict.UNKNOWN, "host", message)
         elif nothing:
             yield self.finding(Verdict.UNKNOWN, "host", nothing, remedy=remedy)
         elif run.errors:

@@ -34,7 +34,10 @@ class NvlinkAlone(Check):
     why = (
         '"All links are inactive" has no line a scan for "<inactive>" would find, and the GPU passes every other test.'
     )
-    source = "Azure/azurehpc-health-checks test data; gpud issue 1085; a single SXM board in a VM may have no peer"
+    source = (
+        "Azure/azurehpc-health-checks test data; gpud issue 1085; NVIDIA/DCGM issue 198 (DCGM names no board); "
+        "a single SXM board in a VM may have no peer"
+    )
     remedy = "Reboot once; if it repeats, replace the host."
     fault_class = FaultClass.REBOOT_ONCE
     requires = (GpuInventory,)
@@ -53,7 +56,7 @@ class NvlinkAlone(Check):
 
     def _judged(self, gpu: Gpu, *, several: bool) -> Finding | None:
         links = gpu.nvlinks
-        if not isinstance(gpu.name, str) or gpu.name.removeprefix("NVIDIA ") not in _FULLY_WIRED:
+        if isinstance(gpu.name, str) and gpu.name.removeprefix("NVIDIA ") not in _FULLY_WIRED:
             return None
         if isinstance(links, Missing) or (links and all(link.active is not False for link in links)):
             return None
@@ -61,6 +64,10 @@ class NvlinkAlone(Check):
         down = [link.index for link in links if link.active is False]
         some = f"link {down[0]} is down" if len(down) == 1 else f"links {listed(down)} are down"
         what = some if up else "all NVLinks are down"
+        if not isinstance(gpu.name, str):
+            remedy = "Judge it with --profile TYPE: on a board without NVLink bridge this is no fault."
+            message = f"{what}; a fault only where this board's links are wired"
+            return self.finding(Verdict.WARN, gpu.label, message, measured=f"{up} active NVLinks", remedy=remedy)
         message = f"{what}; every {gpu.name} on a baseboard has all of its links wired"
         if several:
             return self.finding(Verdict.FAIL, gpu.label, message, measured=f"{up} active NVLinks")

@@ -6,7 +6,9 @@ and a server; fio 2's text from its HOWTO and from users.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +32,9 @@ _IOPS = re.compile(r"iops=\s*(?P<number>[\d.]+)(?P<unit>[kMG]?)", re.I)
 _TOTAL = re.compile(r"^\s+errors\s*: total=(?P<total>\d+), first_error=(?P<error>\d+)/<(?P<why>.*?)>")
 _STOPPED = re.compile(r"^fio: pid=\d+, err=(?P<error>\d+)/file:.*?, error=(?P<why>.*)$")
 _FAILED = re.compile(r"^fio: io_u error on file .*|verify failed at file .*")
+_IO_ERROR = re.compile(r"^fio: io_u error on file .+?: (?P<why>[^:]+): \w+ offset=")
+_KERNEL = re.compile(r"(?:Buffer )?I/O error,? (?:on )?dev [\w/-]+|critical \w+ error, dev [\w/-]+", re.I)
+_CODES = {os.strerror(code): code for code in errno.errorcode}
 _SIGNAL = re.compile(r"^fio: terminating on signal \d+", re.M)
 _DOCUMENT = re.compile(r"^\{", re.M)
 _TERSE = re.compile(r"^(?P<version>[345]);fio-(?P<fio>[^;]+);")
@@ -60,11 +65,15 @@ class FioJob:
 
 @dataclass(frozen=True)
 class FioResult:
-    """``interrupted``: a signal ended the run, and the figures are of a part of it."""
+    """``interrupted``: a signal ended the run, and the figures are of a part of it.
+
+    ``kernel``: the kernel's own words on the disk, where its log stands between the lines of fio.
+    """
 
     version: str
     jobs: tuple[FioJob, ...]
     interrupted: bool = False
+    kernel: tuple[str, ...] = ()
 
 
 def is_it(text: str) -> bool:
@@ -75,6 +84,7 @@ def is_it(text: str) -> bool:
 def parse(text: str) -> FioResult:
     """Every job. Of several reports of one run (``--status-interval``) the last, which holds all before."""
     content = clean(text)
+    kernel = tuple(dict.fromkeys(_KERNEL.findall(content)))
     if '"fio version"' in content:
         version, jobs = _document(content)
     elif any(_TERSE.match(line) for line in lines(text)):
@@ -83,8 +93,8 @@ def parse(text: str) -> FioResult:
         reader = _Text()
         for row in lines(text):
             reader.read(row)
-        version, jobs = reader.version, reader.jobs()
-    return FioResult(version, jobs, interrupted=_SIGNAL.search(content) is not None)
+        version, jobs = reader.version, reader.jobs(none_is_right=bool(kernel))
+    return FioResult(version, jobs, _SIGNAL.search(content) is not None, kernel)
 
 
 def _document(content: str) -> tuple[str, tuple[FioJob, ...]]:
@@ -156,6 +166,7 @@ class _Text:
         self._jobs: dict[tuple[str, str], dict[str, Any]] = {}
         self._stops: dict[int, str] = {}
         self._failed: list[str] = []
+        self._io_errors: dict[int, str] = {}  # told before the job's own line, which a paste may lack
         self._current: dict[str, Any] = {}
         self._open: set[str] = set()
 
@@ -170,6 +181,8 @@ class _Text:
             self._stops[int(stop["error"])] = stop["why"]
         elif found := _FAILED.search(row):
             self._failed.append(found[0].removeprefix("fio: "))
+            if (told := _IO_ERROR.match(row)) and told["why"] in _CODES:
+                self._io_errors[_CODES[told["why"]]] = told["why"]
         elif row.startswith("fio-"):
             self.version = row.strip()
         elif end := _END.match(row):
@@ -181,12 +194,13 @@ class _Text:
             self._jobs[job["name"], job["pid"]] = self._current
             self._open.add(job["group"])
 
-    def jobs(self) -> tuple[FioJob, ...]:
+    def jobs(self, *, none_is_right: bool) -> tuple[FioJob, ...]:
         """Raises ParseError where a group has no closing line: the text is cut short."""
         jobs = [_text_job(name, values, self._stops, self._failed) for (name, _), values in self._jobs.items()]
-        lost = [error for error in self._stops if error not in {job.error for job in jobs}]
-        jobs += [FioJob("job", 0, 0, 0, 0, error, _why(self._stops[error], self._failed)) for error in lost]
-        if not jobs:
+        stops = self._io_errors | self._stops
+        lost = [error for error in stops if error not in {job.error for job in jobs}]
+        jobs += [FioJob("job", 0, 0, 0, 0, error, _why(stops[error], self._failed)) for error in lost]
+        if not jobs and not none_is_right:
             raise ParseError(TOOL, 0, "no job's result: fio did not run, was killed, or the text is cut short")
         if self._open:
             raise ParseError(TOOL, 0, "no line 'Run status group': the run did not end, or the text is cut short")

@@ -19,15 +19,15 @@ from validation.facts.text import clean
 
 TOOL = "nccl-tests"
 _SIGN = re.compile(
-    rf"^\s*(?:{LABEL})*\s*(?:# nThread .*nGpus|#\s+(?:size|bytes)\s+(?:count|N)\s+type|#? ?Out of bounds values *:)"
+    rf"^\s*(?:{LABEL})*\s*#?\s*(?:nThread .*nGpus|(?:size|bytes)\s+(?:count|N)\s+type|Out of bounds values *:)"
     r'|^\s*\{(?s:.*)"(?:average_bus_bandwidth|nccl_version)"',
     re.M,
 )
 _RANK = re.compile(
-    r"^#\s+Rank\s+(?P<rank>\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+(?P<pid>\d+) )?on\s+(?P<host>\S+) device\s+\d+ "
+    r"^#?\s+Rank\s+(?P<rank>\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+(?P<pid>\d+) )?on\s+(?P<host>\S+) device\s+\d+ "
     r"\[[^\]]*\] (?P<board>.+?)\s*$"
 )
-_HEAD = re.compile(r"^#\s+(?:size|bytes)\s+(?:count|N)\s+type(?P<rest>.*)$")
+_HEAD = re.compile(r"^#?\s+(?:size|bytes)\s+(?:count|N)\s+type(?P<rest>.*)$")
 _ROW = re.compile(r"^\s*\d+\s+\d+\s+[a-z]\w*\s")
 _FLOAT = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|-?nan|inf)"
 _BOUNDS = re.compile(r"^#?\s*Out of bounds values\s*: (\d+) (OK|FAILED)")
@@ -126,7 +126,7 @@ class _Reader:
             self._below = self._below or average[2] == "FAILED"
         elif failure := _FAILURE.search(line):
             self._failures.append(failure[0].strip())
-        elif line.startswith(("#", "nThread")):
+        elif line.startswith("#") or line.lstrip().startswith("nThread"):
             asked = _VALIDATION.search(line)
             self._unasked = self._unasked or (asked is not None and (asked[1] or asked[2]) == "0")
         elif self._columns and _ROW.match(line):

@@ -35,6 +35,7 @@ _ERROR = re.compile(
 )
 _CORRUPT = re.compile(r"Invalid value when checking the pattern.*")
 _ONE_WAY = re.compile(r"_(?:read|write)[12]$")
+_HEADING = re.compile(r"^\s*(?:memcpy|memory latency) .*\((?:GB/s|ns)\)\s*$")
 _STARTS = re.compile(r"^\s*\d")
 _ROUNDING = 0.006  # of one cell, printed with two digits
 
@@ -143,7 +144,7 @@ class _Reader:
             self.version = match[1]
         elif match := _DEVICE.match(line):
             self.devices[match[1] if line.startswith("Device") else line] = match[2]
-        elif self._name:
+        elif self._name or self._unit or _HEADING.match(line):  # a paste may leave "Running" out
             self._matrix(number, line)
 
     def _sum(self, number: int, name: str, total: float) -> None:

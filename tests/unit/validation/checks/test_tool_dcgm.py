@@ -52,6 +52,9 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (DcgmDiagResult(), noted("utilization for the GPU 4.0 is greater than the maximum"), ["UNKNOWN GPU0: PCIe: fail"]),
     (DcgmDiagResult(), noted("thermal violations totaling 0.0 seconds"), ["WARN GPU0: PCIe: fail (thermal"]),
     (DcgmDiagResult(), noted("thermal violations totaling 1.2 seconds"), ["FAIL GPU0: PCIe: fail (thermal"]),
+    (DcgmDiagResult(), noted("CUDA-capable device(s) is/are busy or unavailable"), ["UNKNOWN GPU0: PCIe: fail (CUDA"]),
+    (DcgmDiagResult(), noted("GPU 0's NvLink link 0 is currently down"), ["WARN GPU0: PCIe: fail (GPU 0's NvLink"]),
+    (DcgmDiagResult(), noted("NvLink link 0 is currently down, double bit errors"), ["FAIL GPU0: PCIe: fail (NvLink"]),
     (DcgmDiagResult(), noted("Found the driver on the denylist"), ["FAIL GPU0: PCIe: fail (Found"]),
     # One known cause beside one that is not: the GPU may be broken.
     (
@@ -88,6 +91,12 @@ def test_nvlink_trouble_that_dcgm_sees_is_judged_by_the_machine(said: Callable[.
     trouble = health("Failure", "NVLINK system")
     assert said(DcgmHealthResult(), trouble, "p5.48xlarge")[0].startswith("FAIL GPU0")
     assert said(DcgmHealthResult(), trouble, "g5.xlarge")[0].startswith("NOT_APPLICABLE GPU0")
+
+
+def test_links_that_fail_a_diagnostic_are_judged_by_the_machine(said: Callable[..., list[str]]) -> None:
+    trouble = noted("GPU 0's NvLink link 0 is currently down Run a field diagnostic on the GPU.")
+    assert said(DcgmDiagResult(), trouble, "p5.48xlarge")[0].startswith("FAIL GPU0")
+    assert said(DcgmDiagResult(), trouble, "g5.xlarge")[0].startswith("NOT_APPLICABLE GPU0")
 
 
 def test_imex_is_no_trouble_of_a_host_that_needs_none(said: Callable[..., list[str]]) -> None:

@@ -33,6 +33,11 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     # A full disk, a missing file and an order that cannot be done accuse no disk.
     (FioRun(), disk(error=28, why="No space left on device"), ["UNKNOWN seq: ended with error 28: No space"]),
     (FioRun(), disk(error=25), ["UNKNOWN seq: ended with error 25"]),
+    (
+        FioRun(),
+        replace(disk(), kernel=("Buffer I/O error on dev nvme0n1",)),
+        ["FAIL host: the kernel's log among its lines says: Buffer I/O", "NOT_APPLICABLE seq"],
+    ),
     (FioRun(), disk(stopped=True), ["UNKNOWN seq: a signal ended the run"]),
     (FioRun(), disk(error=5, stopped=True), ["FAIL seq: ended with error 5"]),
     (StressRun(), stress(passed=8), ["PASS host: 8 stressors passed in 60 s"]),
@@ -47,7 +52,8 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (StressRun(), stress(passed=8, errors=("no /sys",)), ["WARN host: the run was successful, and said: no /sys"]),
     (StressRun(), stress(passed=8, untrusted=2), ["WARN host: the run was successful, and 2 metrics of it cannot"]),
     (StressRun(), stress(succeeded=False), ["FAIL host: the run was not successful, 0 failed"]),
-    (StressRun(), stress(failures=("cpu: wrong",)), ["FAIL host: the run was not successful, 0 failed: cpu: wrong"]),
+    (StressRun(), stress(failures=("vm: 5 bit errors",)), ["FAIL host: the run calls itself successful, and found"]),
+    (StressRun(), stress(failures=("shm: unexpectedly succeeded",)), ["UNKNOWN host: the run calls itself successful"]),
     (StressRun(), stress(failed=1, passed=7), ["FAIL host: the run was not successful, 1 failed"]),
     (ContainersSeeGpus(), ContainerGpus(("nvidia.com/gpu=0",)), ["PASS host: containers can be given"]),
     (ContainersSeeGpus(), ContainerGpus(()), ["WARN host: no CDI device of NVIDIA's: who asks by CDI gets no GPU"]),

@@ -174,6 +174,8 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (NvlinkAlone(), inventory(linked()), ["WARN GPU0: all NVLinks are down"]),
     (NvlinkAlone(), inventory(linked(True, False, index=1, name="NVIDIA H100 NVL")), []),
     (NvlinkAlone(), inventory(Gpu(0, name=H100, nvlinks=NOTHING)), []),
+    # dcgmi names no board.
+    (NvlinkAlone(), inventory(Gpu(0, nvlinks=(NvLink(0, active=False),))), ["WARN GPU0: all NVLinks are down"]),
     (PeersAlone(), peers("OK"), ["PASS host: all 2 pairs OK"]),
     (PeersAlone(), peers("CNS"), []),
     (PeersAlone(), peers("U"), ["UNKNOWN host: the driver does not know of 2 pairs"]),

@@ -78,6 +78,19 @@ def test_a_job_that_stopped_before_its_report_is_not_lost() -> None:
     assert (only.error, only.why) == (5, "Input/output error")
 
 
+def test_an_error_whose_jobs_line_is_not_pasted_is_not_lost() -> None:
+    only = fio.parse("fio: io_u error on file /dev/nvme5n1: Input/output error: write offset=2359, buflen=4096\n").jobs[
+        0
+    ]
+    assert (only.error, only.why[:18]) == (5, "Input/output error")
+
+
+def test_the_kernels_words_among_the_lines_are_kept() -> None:
+    noise = "[ 1993.2] Buffer I/O error on dev nvme0n1, logical block 1566816, lost async page write\n"
+    assert fio.parse("fio-3.12\n" + noise + noise).kernel == ("Buffer I/O error on dev nvme0n1",)
+    assert fio.parse(noise + JOB + END).jobs[0].error == 0
+
+
 def test_a_signal_is_told() -> None:
     assert fio.parse("fio: terminating on signal 2\n" + JOB + END).interrupted
     assert fio.parse("fio: terminating on signal 2\n" + document()).interrupted

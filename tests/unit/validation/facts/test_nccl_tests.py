@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -62,6 +63,18 @@ def test_the_form_of_version_1_is_read() -> None:
 def test_labels_of_a_launcher_are_no_part_of_a_line(label: str) -> None:
     assert nccl_tests.is_it(labelled(label))
     assert nccl_tests.parse(labelled(label)) == nccl_tests.parse(NCCL)
+
+
+def test_a_rank_before_every_piece_of_a_line_is_no_part_of_it() -> None:
+    pieces = labelled("[0] ").replace("sum      -1 ", "sum      -1[0] ")
+    assert nccl_tests.is_it(pieces)
+    assert nccl_tests.parse(pieces) == nccl_tests.parse(NCCL)
+
+
+def test_a_text_that_lost_its_hashes_is_read() -> None:
+    bare = re.sub(r"(?m)^# ?", "", NCCL)
+    assert nccl_tests.is_it(bare)
+    assert nccl_tests.parse(bare) == nccl_tests.parse(NCCL)
 
 
 def test_json_says_the_same_as_the_table() -> None:

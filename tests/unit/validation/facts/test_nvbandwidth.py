@@ -55,6 +55,10 @@ def test_a_text_whose_first_lines_were_not_pasted_is_known_and_read() -> None:
     assert len(nvbandwidth.parse(rest).tests) == 1
 
 
+def test_a_matrix_is_read_where_the_lines_above_it_were_left_out() -> None:
+    assert nvbandwidth.parse(f"{HEAD}...\n\n{MATRIX}").tests[0].values == ((0, 1, 395.6), (1, 0, 395.1))
+
+
 def test_json_says_the_same_as_text() -> None:
     run = nvbandwidth.parse(document(devices=["0: NVIDIA GB200 (00000000:06:00): (host1)"]))
     assert (run.version, run.devices) == ("v0.8", ("NVIDIA GB200",))
