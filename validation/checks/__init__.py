@@ -24,6 +24,7 @@ from validation.checks.machine import Architecture, Cpus, EfaDevices, InstanceSt
 from validation.checks.network import EfaAffinity, EfaCount, ErdmaDevices, PeerMemory
 from validation.checks.pci import AcsOff, DeadFunctions, Iommu, PcieGeneration
 from validation.checks.presence import GpuCount, GpuLost, GpuMemory, GpuName, GpuPciBus, GpuReadable
+from validation.checks.rdma_counters import RdmaFlaps
 from validation.checks.repairs import GpuRepair, Inforom
 from validation.checks.settings import (
     EccMode,
@@ -112,6 +113,7 @@ CHECKS: tuple[Check, ...] = (
     OfiNccl(),
     EfaStack(),
     PeerMemory(),
+    RdmaFlaps(),
     ErdmaDevices(),
     InstanceStore(),
     DiskSpace(),

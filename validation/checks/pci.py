@@ -72,6 +72,9 @@ class PcieGeneration(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         told = {gpu.label: gpu.pcie.generation_max for gpu in facts.need(GpuInventory).gpus}
         known = {label: value for label, value in told.items() if not isinstance(value, Missing)}
+        if not told:
+            yield self.finding(Verdict.UNKNOWN, "host", "no GPU answered, so no link was looked at")
+            return
         for label, value in told.items():
             if isinstance(value, Missing) and not not_there(value):
                 yield self.missing(label, "highest PCIe generation", value)

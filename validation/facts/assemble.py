@@ -29,6 +29,7 @@ from validation.facts import (
     nvlink_errors,
     nvml,
     rdma,
+    rdma_counters,
     smi_xml,
     sysfs,
     systemctl,
@@ -56,6 +57,7 @@ from validation.facts.host import (
 from validation.facts.host_state import AcsControls, Clock, Filesystems, HostState, Processes
 from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.nvlink_errors import NvLinkErrors
+from validation.facts.rdma_counters import RdmaCounters
 from validation.facts.store import Facts, Gap
 
 T = TypeVar("T")
@@ -322,6 +324,7 @@ RULES: Mapping[type, Rule] = {
     EfaNics: efa_nics,
     EfaModule: efa_module,
     RdmaDevices: rdma_devices,
+    RdmaCounters: _parsed("rdma-counters", rdma_counters.parse),
     BlockDevices: _parsed("lsblk", lsblk.parse),
     NvLinkErrors: _parsed("nvlink-e", nvlink_errors.parse),
     Components: component_versions,
@@ -347,6 +350,7 @@ _EVIDENCE: Mapping[type, str] = {
     EfaNics: "fi-info",
     EfaModule: "efa-module",
     RdmaDevices: "ibv-devinfo",
+    RdmaCounters: "rdma-counters",
     BlockDevices: "lsblk",
     NvLinkErrors: "nvlink-e",
     Components: "efa-packages",

@@ -1,4 +1,4 @@
-"""What an RDMA driver counted: ``rdma statistic show`` (text and ``-j``) and the files ``hw_counters`` in /sys.
+"""What an RDMA driver counted: ``rdma statistic show`` (text and ``-j``) and the files of counters in /sys.
 
 Counts since the driver was loaded. The names are the driver's own, so only their endings tell an error from traffic.
 """
@@ -20,7 +20,7 @@ TOOL = "rdma statistic"
 _LINK = re.compile(r"^link (?P<name>[^/\s]+)/(?P<port>\d+)(?P<rest>(?: \w+)*)\s*$")
 _WORDS = re.compile(r"^\w+(?: \w+)*$")
 _FILE = re.compile(
-    r"^/sys/class/infiniband/(?P<name>[^/\s]+)/(?:ports/(?P<port>\d+)/)?hw_counters/(?P<counter>\w+):(?P<value>-?\d+)\s*$"
+    r"^/sys/class/infiniband/(?P<name>[^/\s]+)/(?:ports/(?P<port>\d+)/)?(?:hw_)?counters/(?P<counter>\w+):(?P<value>-?\d+)\s*$"
 )
 # Counters of errors in the drivers erdma (Linux 6.12 erdma_verbs.c, erdma_descs; the vendor's own has more, kubeskoop
 # pkg/exporter/probe/rdma), efa (Linux efa_verbs.c) and mlx5 (NVIDIA, "Understanding mlx5 Linux counters").

@@ -97,6 +97,9 @@ def collectors(root: Root) -> List[Collector]:
             "/usr/local/cuda*/version.json",
             files.matching(root, "/usr/local/cuda*/version.json"),
         ),
+        file(
+            "rdma-counters", "/sys/class/infiniband/*/ports/*/*counters/*", files.matching(root, *files.RDMA_COUNTERS)
+        ),
         file("host-state", "/proc/meminfo, /proc/mounts, ...", hoststate.state(root)),
         file("processes", "/proc/*/stat", hoststate.processes(root)),
         file("acs", "/sys/bus/pci/devices/*/config", hoststate.acs(root)),

@@ -31,6 +31,10 @@ NCCL_PLUGINS = tuple(
     folder + "/libnccl-net*.so"
     for folder in ("/opt/amazon/ofi-nccl/lib*", "/opt/amazon/ofi-nccl/lib/*-linux-gnu", "/opt/aws-ofi-nccl/lib*")
 )
+RDMA_COUNTERS = tuple(
+    "/sys/class/infiniband/*/ports/*/" + names
+    for names in ("hw_counters/*", "counters/link_downed", "counters/link_error_recovery", "counters/symbol_error")
+)
 PEERMEM = ("/sys/module/nvidia_peermem", "/sys/module/nv_peer_mem")
 PLUGIN_VERSION = re.compile(rb"aws-ofi-nccl (\d+\.\d+\.\d+[\w.-]*)")
 

@@ -9,6 +9,8 @@ from sandbox.hosts.render.answers import Answer
 from sandbox.hosts.render.pci import rdma_name
 from sandbox.hosts.state import Host
 
+# Of the EFA driver's, those that count errors. Source: Linux drivers/infiniband/hw/efa/efa_verbs.c.
+EFA_COUNTERS = ("rx_drops", "retrans_timeout_events", "unresponsive_remote_events", "impaired_remote_conn_events")
 NO_DATA = 61  # ENODATA, as fi_info ends with
 ROOT_DISK_BYTES = 107374182400
 
@@ -206,4 +208,6 @@ def files(host: Host) -> dict[str, str | bytes]:
         folder = f"sys/class/infiniband/{rdma_name(address)}"
         found[f"{folder}/ports/1/state"] = "4: ACTIVE\n"
         found[f"{folder}/ports/1/link_layer"] = "Unspecified\n"
+        for counter in EFA_COUNTERS:
+            found[f"{folder}/ports/1/hw_counters/{counter}"] = "0\n"
     return found

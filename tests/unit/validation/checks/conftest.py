@@ -52,6 +52,7 @@ from validation.facts.host_state import (
 )
 from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.nvlink_errors import LinkErrors, NvLinkErrors
+from validation.facts.rdma_counters import PortCounters, RdmaCounters
 from validation.facts.store import Facts, Gap
 from validation.judge import judge_facts
 
@@ -103,6 +104,7 @@ class Host:
             EfaNics(tuple(f"rdmap{n}s0" for n in range(self.expected.efa_count)), "fi_info"),
             EfaModule(loaded=True),
             rdma(self.expected.efa_count),
+            RdmaCounters(tuple(PortCounters(f"rdmap{n}s0", {"rx_drops": 0}) for n in range(self.expected.efa_count))),
             disks(self.profile),
             host_state(self.profile),
             Filesystems((Filesystem("/", 100 * 2**20, 60 * 2**20), Filesystem("/boot/efi", 106832, 1024))),

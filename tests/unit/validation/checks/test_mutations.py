@@ -82,7 +82,7 @@ def test_no_fact_can_be_taken_away_in_silence(host: Callable[..., Host], name: s
     profile = asked(host, name).profile
     manager = profile.needs.fabric_manager is not None and profile.needs.fabric_manager.value
     not_there = {"Unit"} if not manager else set()
-    not_there |= {"EfaNics", "RdmaDevices"} if name not in EFA else set()
+    not_there |= {"EfaNics", "RdmaDevices", "RdmaCounters"} if name not in EFA else set()
     not_there |= {"Components"} if not manager and name not in EFA else set()
     not_there |= {"NvLinkErrors"} if not profile.links.nvlinks or not profile.links.nvlinks.value else set()
     not_there |= {"Topology", "P2pMatrix"} if profile.gpu.count.value == 1 else set()

@@ -56,7 +56,9 @@ def spare(machine: Machine) -> dict[str, frozenset[str]]:
         **dict.fromkeys(
             ("dcgmi-version", "nvidia-ctk", "efa-packages", "nccl-libraries", "peermem-modules"), EVERY_WAY
         ),
-        **dict.fromkeys(("df", "timedatectl", "processes", "acs"), EVERY_WAY),  # not every good host tells them
+        **dict.fromkeys(
+            ("df", "timedatectl", "processes", "acs", "rdma-counters"), EVERY_WAY
+        ),  # not every good host tells them
         "nccl-plugins": EVERY_WAY,  # containers bring their own; unread, it warns
     }
     if one:
