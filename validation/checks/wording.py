@@ -38,6 +38,11 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
+def equal_slots(expected: Expectation) -> bool:
+    """Whether every GPU of the machine is wired as the others are: a cloud's are; anyone's own may use any slot."""
+    return expected.profile is not None and expected.profile.provider != "local"
+
+
 def not_there(value: object) -> bool:
     """True where the source has no such field, or says that it does not apply."""
     return isinstance(value, Missing) and value.reason in (Reason.ABSENT, Reason.NOT_APPLICABLE)

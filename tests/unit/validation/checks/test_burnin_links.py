@@ -82,3 +82,16 @@ def test_a_link_that_no_driver_tells_of_closes_no_gate(host: Callable[..., Host]
 
 def test_it_does_not_apply_where_no_burn_in_was_asked_for(host: Callable[..., Host]) -> None:
     assert host("p5.48xlarge").says(BurnInPcie()) == ["NOT_APPLICABLE host: burn-in not asked for"]
+
+
+def test_a_slower_slot_of_a_machine_of_ones_own_warns_and_a_link_narrower_than_its_profile_fails(
+    host: Callable[..., Host],
+) -> None:
+    def own(burn_in: BurnInResult) -> list[str]:
+        asked = host("p5.48xlarge", burn_in="quick").put(burn_in)
+        return asked.expecting(profile=asked.profile.model_copy(update={"provider": "local"})).says(BurnInPcie())
+
+    slow = "GPU1: under load the link is generation 3 x16, that of its peers generation 5 x16"
+    assert own(burnt(FULL, ([3, 3], [16, 16]))) == [f"WARN {slow}"]
+    narrow = "GPU1: under load the link is generation 5 x8, that of its peers generation 5 x16"
+    assert own(burnt(FULL, ([5, 5], [8, 8]))) == [f"FAIL {narrow}"]
