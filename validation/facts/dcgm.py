@@ -89,6 +89,8 @@ def parse_diag(text: str) -> DcgmDiag:
     """
     if clean(text).lstrip().startswith("{"):
         return _parse_json(text)
+    if '"test_categories"' in text:
+        raise ParseError(DIAG, 0, "a table and a JSON document in one text", "Show one output at a time.")
     reader = _Reader()
     for number, name, value in _rows(text):
         reader.read(number, name, value)

@@ -6,7 +6,7 @@ Formats: wilicc/gpu-burn gpu_burn-drv.cpp, read in revisions of 2016 to 2026-08,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profiles.errors import ParseError
 from validation.facts.text import clean
@@ -27,6 +27,7 @@ _BOARD = re.compile(r"^GPU (\d+): (.+?) \(UUID: \S+\)\s*$")
 _TROUBLE = re.compile(
     r"Couldn't init a GPU test: ?.*|Failure during compute: ?.*|No CUDA devices|Couldn't find a CUDA.*"
 )
+_SAYS = re.compile(rf"{_TESTED.pattern}|{_VERDICT.pattern}|{_TROUBLE.pattern}|proc'd: ")
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,59 @@ def is_it(text: str) -> bool:
 
 
 def parse(text: str) -> GpuBurn:
-    """The last progress line with every GPU in it, and the verdicts. A carriage return ends a progress line too."""
-    pieces = [piece for line in clean(text).split("\n") for piece in line.split("\r")]
+    """The last progress line with every GPU in it, and the verdicts. A carriage return ends a progress line too.
+
+    Of several runs in one text each GPU's worst counts.
+    """
+    found = _runs(clean(text))
+    runs = [_run(pieces) for pieces in [run for run in found if any(map(_SAYS.search, run))] or found]
+    one = runs[0] if len(runs) == 1 else _worst(runs)
+    return replace(one, aborted="No clients are alive" in text)
+
+
+def _runs(text: str) -> list[list[str]]:
+    """The lines of each run: another begins behind a list of verdicts, or with a lower percentage.
+
+    Its first words alone begin none: a child's buffer may repeat them in the middle of a log.
+    """
+    runs: list[list[str]] = [[]]
+    done, listed = 0.0, False
+    for piece in (piece for line in text.split("\n") for piece in line.split("\r")):
+        progress, tested = _PROGRESS.search(piece), _TESTED.match(piece)
+        starts = piece.startswith("Burning for ") or _BOARD.match(piece) is not None
+        lower = progress is not None and float(progress["done"]) < done
+        if (starts and listed) or lower or (listed and (progress or tested)):
+            runs.append([])
+            done, listed = 0.0, False
+        runs[-1].append(piece)
+        done = float(progress["done"]) if progress else done
+        listed = listed or tested is not None
+    return runs
+
+
+def _worst(runs: list[GpuBurn]) -> GpuBurn:
+    """What is bad in any run is bad."""
+    by_index: dict[int, list[BurnGpu]] = {}
+    for gpu in (gpu for run in runs for gpu in run.gpus):
+        by_index.setdefault(gpu.index, []).append(gpu)
+    gpus = [
+        BurnGpu(
+            index=index,
+            iterations=min(gpu.iterations for gpu in same),
+            gflops=min(gpu.gflops for gpu in same),
+            errors=next((gpu.errors for gpu in same if gpu.errors), 0),
+            died=any(gpu.died for gpu in same),
+            verdict="FAULTY" if any(gpu.verdict == "FAULTY" for gpu in same) else min(gpu.verdict for gpu in same),
+            board=same[-1].board,
+        )
+        for index, same in sorted(by_index.items())
+    ]
+    troubles = tuple(dict.fromkeys(trouble for run in runs for trouble in run.troubles))
+    finished, percent = all(run.finished for run in runs), min(run.percent for run in runs)
+    return GpuBurn(tuple(gpus), aborted=False, finished=finished, percent=percent, troubles=troubles)
+
+
+def _run(pieces: list[str]) -> GpuBurn:
     progress = [match for piece in pieces if (match := _PROGRESS.search(piece))]
     troubles = tuple(dict.fromkeys(match[0].strip() for piece in pieces if (match := _TROUBLE.search(piece))))
     announced, verdicts, names = 0, {}, {}
@@ -84,10 +136,14 @@ def parse(text: str) -> GpuBurn:
         raise ParseError(TOOL, 0, "neither a progress line nor 'Tested N GPUs'")
     if len(verdicts) != announced:
         raise ParseError(TOOL, 0, f"'Tested {announced} GPUs', but {len(verdicts)} verdicts: the text is cut short")
+    began = any(piece.startswith("Burning for ") for piece in pieces)
+    if not progress and not began and "OK" in verdicts.values() and "FAULTY" not in verdicts.values():
+        reason = "a list of verdicts alone: OK stands there after no work too"
+        raise ParseError(TOOL, 0, reason, "Show the progress lines before it too.")
     gpus = _last(progress, verdicts)
     return GpuBurn(
         gpus=tuple(_named(gpu, names, len(gpus)) for gpu in gpus),
-        aborted="No clients are alive" in text,
+        aborted=False,
         finished=announced > 0,
         percent=float(progress[-1]["done"]) if progress else 0.0,
         troubles=troubles,
@@ -114,13 +170,13 @@ def _last(progress: list[re.Match[str]], verdicts: dict[int, str]) -> tuple[Burn
         raise ParseError(TOOL, 0, f"{width} GPUs at work, {len(counts[-1])} error counts: the progress line is cut")
     if verdicts and sorted(verdicts) != list(range(width)):
         raise ParseError(TOOL, 0, f"{width} GPUs at work, verdicts for {sorted(verdicts)}")
-    seen = [counted for counted in counts if len(counted) == width]
+    seen = [_ERRORS.findall(match["errors"].strip()) for match in progress]
     return tuple(
         BurnGpu(
             index=index,
             iterations=int(cell[0]),
             gflops=float(cell[1]),
-            errors=next((int(row[index][0]) for row in reversed(seen) if int(row[index][0])), 0),
+            errors=next((int(row[index][0]) for row in reversed(seen) if len(row) > index and int(row[index][0])), 0),
             died="DIED" in counts[-1][index][1],
             verdict=verdicts.get(index, ""),
         )

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from profiles.errors import ParseError
-from validation.facts.text import clean, lines
+from validation.facts.text import lines
 
 TOOL = "gpu-fryer"
 _SIGN = re.compile(r'^\s*GPU #\d+: +[\d.]+ Gflops|^\s*Detected GPU #\d+: "|^\{.*"(?:burn_result|detected_gpus)"', re.M)
@@ -21,6 +21,9 @@ _HEALTHY = re.compile(r"All GPUs seem healthy")
 _UNHEALTHY = re.compile(r"(?:Some GPUs|GPU #?\d+).*(?:not|un)\s?healthy", re.I)
 _DETECTED = re.compile(r'^\s*Detected GPU #(\d+): "(.*)" \(')
 _PRECISION = re.compile(r"^\s*Using (?:precision\(s\):)?\s*((?:FP32|BF16|FP8|\s)+?)\s*$")
+_BEGINS = re.compile(
+    r'^\s*(?:GPU #\d+: +[\d.]+ Gflops|Detected GPU #|Using |\{.*"type": *"(?:detected_gpus|feature_detection|results)")'
+)
 _GIGA = 1e9
 
 
@@ -51,16 +54,30 @@ def is_it(text: str) -> bool:
 
 
 def parse(text: str) -> GpuFryer:
-    """The summary.
+    """The summary. Of several runs in one text the worst counts, GPU by GPU.
 
     Raises ParseError where there is none, where a GPU that was detected is not in it, or no closing word is after it.
     """
-    reader = _Reader()
-    if clean(text).lstrip().startswith("{"):
-        reader.read_json(text)
-    else:
-        for line in lines(text):
-            reader.read(line)
+    runs = [_Reader()]
+    for line in lines(text):
+        if runs[-1].ended and _BEGINS.match(line):
+            runs.append(_Reader())
+        runs[-1].read(line)
+    found = [_run(reader) for reader in runs]
+    by_index: dict[int, list[FriedGpu]] = {}
+    for gpu in (gpu for run in found for gpu in run.gpus):
+        by_index.setdefault(gpu.index, []).append(gpu)
+    gpus = tuple(_worst(same) for _, same in sorted(by_index.items()))
+    precision = " ".join(dict.fromkeys(run.precision for run in found))
+    return GpuFryer(gpus, all(run.said_healthy for run in found), precision)
+
+
+def _worst(same: list[FriedGpu]) -> FriedGpu:
+    slowest = min(same, key=lambda gpu: gpu.gflops)
+    return replace(slowest, throttled=any(gpu.throttled for gpu in same))
+
+
+def _run(reader: _Reader) -> GpuFryer:
     if not reader.gpus:
         raise ParseError(TOOL, 0, "no result of a GPU, 'GPU #N: X Gflops (min: ..., max: ...)'")
     if not reader.ended:
@@ -83,7 +100,9 @@ class _Reader:
         self._current = -1
 
     def read(self, line: str) -> None:
-        if match := _GPU.match(line):
+        if line.lstrip().startswith("{"):
+            self._json(line)
+        elif match := _GPU.match(line):
             self._add(int(match[1]), float(match[2]), float(match[3]), float(match[4]), throttled=False)
         elif (match := _THROTTLING.search(line)) and self._current in self.gpus:
             one = self.gpus[self._current]
@@ -93,7 +112,7 @@ class _Reader:
         elif match := _PRECISION.match(line):
             self.precision = " ".join(match[1].split())
         elif _HEALTHY.search(line):
-            self.healthy = self.ended = True
+            self.healthy, self.ended = not self.ended or self.healthy, True
         elif _UNHEALTHY.search(line):
             self.healthy, self.ended = False, True
 
@@ -101,11 +120,9 @@ class _Reader:
         self._current = index
         self.gpus[index] = FriedGpu(index, mean, least, most, throttled, self.names.get(index, ""))
 
-    def read_json(self, text: str) -> None:
+    def _json(self, line: str) -> None:
         try:
-            for line in lines(text):
-                if line.lstrip().startswith("{"):
-                    self._object(json.loads(line))
+            self._object(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ParseError(TOOL, 0, f"not whole objects of the known shape: {error!r}") from error
 

@@ -89,6 +89,8 @@ def parse(text: str) -> NcclResult:
     """
     if clean(text).lstrip().startswith("{"):
         return _document(text)
+    if '"average_bus_bandwidth"' in text:
+        raise ParseError(TOOL, 0, "a table and a JSON document in one text", "Show one output at a time.")
     reader = _Reader()
     for number, line in enumerate(unlabelled(text), start=1):
         reader.read(number, line)

@@ -9,13 +9,14 @@ from profiles.errors import ParseError
 from validation.facts import driver_fault
 from validation.facts.fields import not_shown
 from validation.facts.gpu import Gpu, GpuInventory
-from validation.facts.missing import ABSENT, Missing
+from validation.facts.missing import ABSENT, Missing, Reason
 from validation.facts.text import short_lines, word
 
 LIST_TOOL = "nvidia-smi -L"
 VERSION_TOOL = "nvidia-smi --version"
-_GPU = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+?)\)$")
-_MIG = re.compile(r"^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-\S+)\)$")
+_GPU = re.compile(r"^GPU (\d+): (.+?) \(UUID: ([^()]*?)\)$")
+_MIG = re.compile(r"^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: ([^()]*?)\)$")
+_UUID = re.compile(r"^(?:GPU|MIG)-\w[\w/-]*$")
 _VERSION = re.compile(r"^([A-Za-z][\w -]*?)\s+:\s+(.*\S)\s*$")
 
 
@@ -56,7 +57,7 @@ def parse_list(text: str) -> GpuList:
         one, part = _GPU.match(line.rstrip()), _MIG.match(line.rstrip())
         if one:
             mig: bool | Missing = ABSENT
-            gpus.append(Gpu(index=int(one[1]), name=word(one[2]), uuid=word(one[3]), mig_enabled=mig))
+            gpus.append(Gpu(index=int(one[1]), name=word(one[2]), uuid=_uuid(one[3]), mig_enabled=mig))
         elif part and not gpus:
             raise ParseError(LIST_TOOL, number, "a MIG device before any GPU: the text's beginning is missing")
         elif part:
@@ -74,11 +75,20 @@ def parse_list(text: str) -> GpuList:
     return GpuList(inventory, tuple(slices))
 
 
+def _uuid(text: str) -> str | Missing:
+    """Who pastes a list may have put something else in its place: [removed], XXXX, dots."""
+    return text if _UUID.match(text) else Missing(Reason.COULD_NOT_LOOK, text or "hidden")
+
+
 def parse_version(text: str) -> SmiVersion:
     """Versions by name; drivers from 610 on call the driver KMD and say "Deprecated" under the old name."""
-    found = {
-        match[1].lower(): word(match[2]) for line in short_lines(text, VERSION_TOOL) if (match := _VERSION.match(line))
-    }
+    found: dict[str, str | Missing] = {}
+    for number, line in enumerate(short_lines(text, VERSION_TOOL), start=1):
+        match = _VERSION.match(line)
+        said = word(match[2]) if match else ABSENT
+        if match and found.setdefault(match[1].lower(), said) != said and match[1].lower().endswith("version"):
+            reason = f"{match[1]} is {match[2]} here and another one above: two outputs that differ"
+            raise ParseError(VERSION_TOOL, number, reason, "Show one output at a time.")
     driver = found.get("kmd version", ABSENT)
     if isinstance(driver, Missing):
         driver = found.get("driver version", ABSENT)

@@ -75,10 +75,31 @@ def parse(text: str) -> StressNg:
         found = [("info", line.strip()) for line in lines(text)]
         if not any(_DISPATCHED.match(words) for _, words in found):
             raise ParseError(TOOL, 0, "no line of stress-ng")
-    reader = _Reader()
+    readers = [_Reader()]
     for level, words in found:
-        reader.read(level, words)
-    return reader.result()
+        if readers[-1].ended and (_ASKED.match(words) or _DISPATCHED.match(words)):
+            readers.append(_Reader())
+        readers[-1].read(level, words)
+    return _together([reader.result() for reader in readers])
+
+
+def _together(runs: list[StressNg]) -> StressNg:
+    """Several runs in one text: what is bad in any is bad, and of the times those of the run that kept its least."""
+    short = min(runs, key=lambda run: run.took_s / run.asked_s if run.asked_s else run.took_s and 1.0)
+    return StressNg(
+        succeeded=all(run.succeeded for run in runs),
+        passed=sum(run.passed for run in runs),
+        failed=sum(run.failed for run in runs),
+        skipped=sum(run.skipped for run in runs),
+        failures=tuple(dict.fromkeys(words for run in runs for words in run.failures)),
+        errors=tuple(dict.fromkeys(words for run in runs for words in run.errors)),
+        skips=tuple(dict.fromkeys(words for run in runs for words in run.skips)),
+        asked_s=short.asked_s,
+        took_s=short.took_s,
+        dispatched=sum(run.dispatched for run in runs),
+        counted=all(run.counted for run in runs),
+        untrusted=sum(run.untrusted for run in runs),
+    )
 
 
 class _Reader:
@@ -91,9 +112,13 @@ class _Reader:
         self._asked_s = 0.0
         self._dispatched = 0
 
+    @property
+    def ended(self) -> bool:
+        return self._ended is not None
+
     def read(self, level: str, words: str) -> None:
         if end := _ENDED.match(words):
-            self._ended = end
+            self._ended = self._ended if self._ended and self._ended["un"] else end
         elif count := _COUNT.match(words):
             self._counts[count["what"]] = int(count["count"])
         elif asked := _ASKED.match(words):

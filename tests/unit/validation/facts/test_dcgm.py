@@ -211,3 +211,10 @@ def test_counters_as_json_say_the_same() -> None:
 def test_links_cut_short_are_refused(text: str) -> None:
     with pytest.raises(ParseError):
         dcgm_nvlink.parse(text)
+
+
+def test_a_table_and_a_document_in_one_text_are_not_read_half() -> None:
+    good, bad = table(("PCIe", "Pass - All")), new_json(result("Fail"))
+    for both in (f"{good}{bad}", f"{bad}\n{good}"):
+        with pytest.raises(ParseError):
+            dcgm.parse_diag(both)

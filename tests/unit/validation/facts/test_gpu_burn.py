@@ -65,3 +65,35 @@ def test_it_is_told_from_other_texts(text: str) -> None:
 def test_a_burn_in_that_does_not_add_up_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         gpu_burn.parse(text)
+
+
+def test_a_bad_run_is_not_forgotten_for_a_good_one_in_the_same_text() -> None:
+    good = LAST.replace("-7  (WARNING!) ", "0 ") + TESTED.replace("FAULTY", "OK")
+    listed, died = LAST.replace("-7  (WARNING!) ", "0 ") + TESTED, LAST.replace("(WARNING!)", "(DIED!)")
+    for both in (listed + good, good + listed, listed + BOARDS + good, TESTED + good):
+        assert "FAULTY" in [gpu.verdict for gpu in gpu_burn.parse(both).gpus], both
+    assert gpu_burn.parse(died + FIRST + good).gpus[1].died
+    assert not gpu_burn.parse(LAST + FIRST + good).finished
+    assert [gpu.verdict for gpu in gpu_burn.parse(good + good).gpus] == ["OK", "OK"]
+
+
+def test_wrong_results_on_a_narrower_line_count_too() -> None:
+    narrow = "2.1%  proc'd: 7 (900 Gflop/s)   errors: 24  (WARNING!)  temps: 60 C\n"
+    assert [gpu.errors for gpu in gpu_burn.parse(narrow + LAST).gpus] == [24, -7]
+
+
+def test_first_words_that_a_child_repeats_begin_no_other_run() -> None:
+    good = LAST.replace("-7  (WARNING!) ", "0 ")
+    begun = "Burning for 60 seconds.\n" + BOARDS
+    burn = gpu_burn.parse(begun + good + begun + TESTED.replace("FAULTY", "OK") + begun)
+    assert [(gpu.iterations, gpu.verdict, gpu.board) for gpu in burn.gpus] == [
+        (40, "OK", "NVIDIA L4"), (41, "OK", "NVIDIA T4"),
+    ]  # fmt: skip
+    assert burn.finished
+
+
+def test_verdicts_alone_show_no_work_unless_one_is_bad() -> None:
+    assert [gpu.verdict for gpu in gpu_burn.parse(TESTED).gpus] == ["OK", "FAULTY"]
+    with pytest.raises(ParseError, match="a list of verdicts alone"):
+        gpu_burn.parse(TESTED.replace("FAULTY", "OK"))
+    assert gpu_burn.parse("Burning for 9 seconds.\n" + TESTED.replace("FAULTY", "OK")).gpus[0].iterations == 0

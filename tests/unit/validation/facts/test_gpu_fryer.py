@@ -69,3 +69,18 @@ def test_it_is_told_from_other_texts(text: str) -> None:
 def test_a_run_that_did_not_end_or_lost_a_gpu_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         gpu_fryer.parse(text)
+
+
+def test_a_bad_run_is_not_forgotten_for_a_good_one_in_the_same_text() -> None:
+    bad = FRYER.replace(HEALTHY, "Some GPUs are not healthy\n").replace("56263", "0")
+    for both in (bad + FRYER, FRYER + bad, document() + "\n" + bad, bad + document()):
+        fryer = gpu_fryer.parse(both)
+        assert (fryer.gpus[0].gflops, fryer.said_healthy) == (0, False), both
+    assert gpu_fryer.parse(FRYER + FRYER).said_healthy
+    with pytest.raises(ParseError, match="did not end"):
+        gpu_fryer.parse(FRYER + FRYER.replace(HEALTHY, ""))
+
+
+def test_reasons_below_the_closing_word_are_no_other_run() -> None:
+    bad = FRYER.replace(HEALTHY, "Some GPUs are not healthy:\n  GPU #0: low flops\n")
+    assert not gpu_fryer.parse(bad).said_healthy

@@ -157,3 +157,10 @@ def test_a_size_that_json_does_not_check_is_missing() -> None:
     way = {"bus_bw": 470.1, "nwrong": None}
     size = nccl_tests.parse(document(results=[{"size": 16, "out_of_place": way, "in_place": way}])).sizes[0]
     assert isinstance(size.wrong, Missing)
+
+
+def test_a_table_and_a_document_in_one_text_are_not_read_half() -> None:
+    wrong = document(out_of_bounds={"count": 3, "okay": False})
+    for both in (f"{NCCL}{wrong}", f"{wrong}\n{NCCL}"):
+        with pytest.raises(ParseError):
+            nccl_tests.parse(both)

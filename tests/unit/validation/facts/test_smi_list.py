@@ -6,7 +6,7 @@ import pytest
 
 from profiles.errors import ParseError
 from validation.facts import smi_list
-from validation.facts.missing import Missing
+from validation.facts.missing import Missing, Reason
 
 LIST = (
     "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n  MIG 1g.10gb     Device  0: (UUID: MIG-1)\n"
@@ -26,6 +26,15 @@ def test_a_list_without_a_whole_gpu_is_refused(text: str) -> None:
         smi_list.parse_list(text)
 
 
+@pytest.mark.parametrize("shown", ["[removed]", "...", "", "<redacted>"])
+def test_a_uuid_that_was_hidden_is_one_that_could_not_be_looked_at(shown: str) -> None:
+    found = smi_list.parse_list(f"GPU 0: NVIDIA L4 (UUID: {shown})\nGPU 1: NVIDIA L4 (UUID: GPU-1)\n")
+    first, second = found.inventory.gpus
+    assert isinstance(first.uuid, Missing)
+    assert first.uuid.reason is Reason.COULD_NOT_LOOK
+    assert second.uuid == "GPU-1"
+
+
 def test_a_lost_gpu_beside_the_list_is_lost() -> None:
     text = f"Unable to determine the device handle for GPU1: 0000:34:00.0: Unknown Error\n{LIST}"
     assert smi_list.parse_list(text).inventory.lost == ("0000:34:00.0",)
@@ -42,6 +51,13 @@ def test_the_driver_is_named_kmd_from_610_on() -> None:
     assert isinstance(smi_list.parse_version(new).nvml, Missing)
     with pytest.raises(ParseError):
         smi_list.parse_version("NVIDIA-SMI version : 590.1\n")
+
+
+def test_versions_of_two_outputs_that_differ_are_not_mixed() -> None:
+    one = "NVIDIA-SMI version : 590.1\nNVML version : 590.1\nDRIVER version : 590.1\n"
+    assert smi_list.parse_version(one + one).driver == "590.1"
+    with pytest.raises(ParseError, match="line 6: DRIVER version is"):
+        smi_list.parse_version(one + one.replace("DRIVER version : 590.1", "DRIVER version : 580.2"))
 
 
 def test_a_slice_before_any_gpu_is_a_text_without_its_beginning() -> None:

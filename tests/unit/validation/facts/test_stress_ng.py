@@ -81,3 +81,14 @@ def test_an_error_that_did_not_stop_the_run_is_kept() -> None:
 def test_a_run_that_did_not_end_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         stress_ng.parse(text)
+
+
+def test_a_bad_run_is_not_forgotten_for_a_good_one_in_the_same_text() -> None:
+    for both in (FAILED + GOOD, GOOD + FAILED):
+        run = stress_ng.parse(both)
+        assert (run.succeeded, run.passed, run.failed, run.dispatched, run.counted) == (False, 7, 1, 17, False)
+    assert not stress_ng.parse(ENDED.replace("successful", "unsuccessful") + ENDED).succeeded
+    short = FAILED.replace("60.01s", "1.00s")
+    assert (stress_ng.parse(short + FAILED).took_s, stress_ng.parse(FAILED + short).took_s) == (1, 1)
+    with pytest.raises(ParseError, match="did not end"):
+        stress_ng.parse(GOOD + GOOD.removesuffix(ENDED))
