@@ -92,14 +92,8 @@ def collectors(root: Root) -> List[Collector]:
         file("efa-packages", EFA_PACKAGES, files.one_file(root, EFA_PACKAGES)),
         file("nccl-libraries", files.NCCL_LIBRARIES[0], files.names(root, *files.NCCL_LIBRARIES)),
         file("nccl-plugins", files.NCCL_PLUGINS[0], files.nccl_plugins(root)),
-        file(
-            "cuda-version-files",
-            "/usr/local/cuda*/version.json",
-            files.matching(root, "/usr/local/cuda*/version.json"),
-        ),
-        file(
-            "rdma-counters", "/sys/class/infiniband/*/ports/*/*counters/*", files.matching(root, *files.RDMA_COUNTERS)
-        ),
+        file("cuda-version-files", files.CUDA_FILES, files.matching(root, files.CUDA_FILES)),
+        file("rdma-counters", files.RDMA_COUNTERS[0], files.matching(root, *files.RDMA_COUNTERS)),
         file("host-state", "/proc/meminfo, /proc/mounts, ...", hoststate.state(root)),
         file("processes", "/proc/*/stat", hoststate.processes(root)),
         file("acs", "/sys/bus/pci/devices/*/config", hoststate.acs(root)),

@@ -31,6 +31,7 @@ NCCL_PLUGINS = tuple(
     folder + "/libnccl-net*.so"
     for folder in ("/opt/amazon/ofi-nccl/lib*", "/opt/amazon/ofi-nccl/lib/*-linux-gnu", "/opt/aws-ofi-nccl/lib*")
 )
+CUDA_FILES = "/usr/local/cuda*/version.json"
 RDMA_COUNTERS = tuple(
     "/sys/class/infiniband/*/ports/*/" + names
     for names in ("hw_counters/*", "counters/link_downed", "counters/link_error_recovery", "counters/symbol_error")
