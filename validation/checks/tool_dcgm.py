@@ -19,6 +19,10 @@ _SKIPPED = ("skip", "not run")
 _EXTRA_PACKAGE = re.compile(r"\beud\b|_eud\b", re.I)
 _CONFIGURATION = 5  # DCGM's severity of what is set up otherwise than it wants, and no fault of hardware
 _OTHER_FAULT = re.compile(r"\bECC\b|bit error|\bXid\b|\bCRC\b|replay|recovery|below|mismatch", re.I)
+_NARROW = re.compile(r"running at PCIe? link width (\d+)X", re.I)
+_LANES_MIN = 4  # no machine gives a GPU fewer, see pcie.width
+# Errors that were counted on a link: it is there, and carries data badly.
+_NVLINK_ERRORS = re.compile(r"NvLink errors|\bCRC\b|replay|recovery", re.I)
 _RUN_AGAIN = "Run the diagnostic again on that GPU alone; if it repeats, replace the host."
 
 
@@ -30,21 +34,24 @@ class _Known:
     verdict: Verdict
     fault_class: FaultClass
     remedy: str
-    severity: int = 0
 
     def fits(self, test: str, note: DcgmNote) -> bool:
-        return self.words.search(f"{test}: {note.text}") is not None or bool(
-            self.severity and note.severity == self.severity
-        )
+        return self.words.search(f"{test}: {note.text}") is not None
 
 
 _KNOWN = (
     _Known(
-        re.compile(r"persistence mode|environment variables?\b|graphics process", re.I),
+        re.compile(r"persistence mode|environment variables?\b|graphics process|enforced power limit", re.I),
         Verdict.WARN,
         FaultClass.CONFIGURATION,
         "A setting, no fault of the GPU: set it as DCGM asks, and run the diagnostic again.",
-        _CONFIGURATION,
+    ),
+    # DCGM files these under configuration too; a lost GPU and a fabric that did not train look like that.
+    _Known(
+        re.compile(r"different than the number of devices|training error", re.I),
+        Verdict.FAIL,
+        FaultClass.REBOOT_ONCE,
+        "Reboot once; if it repeats, replace the host.",
     ),
     _Known(
         re.compile(r"denylist|blacklist|nvml library|cuda (?:main|toolkit|runtime) library|permissions and os", re.I),
@@ -86,7 +93,8 @@ class DcgmDiagResult(Check):
         "healthy boards for a setting, for being busy, and for a violation of 0.0 seconds."
     )
     source = (
-        "NVIDIA/DCGM issues 49, 55, 139, 198, 242, 272, 284, go-dcgm issue 52, severities of dcgm_errors.h; "
+        "NVIDIA/DCGM issues 49, 55, 139, 198, 242, 272, 284, go-dcgm issue 52, severities of dcgm_errors.c (2025), "
+        "aws-k8s-tester PR 806 (error 46 on links that are x8 by design); "
         "a table with Pass and Fail in one cell (stas00/ml-engineering)"
     )
     remedy = _RUN_AGAIN
@@ -134,7 +142,12 @@ class DcgmDiagResult(Check):
         reasons = notes or (DcgmNote(""),)
         if word == "fail" and all(_only_down(note.text) for note in reasons):
             return _links_down(self, gpu, message, expected)
+        if word == "fail" and all(_NARROW.search(note.text) for note in reasons):
+            return _narrow(self, gpu, message, [note.text for note in reasons], expected)
         known = next((item for item in _KNOWN if all(item.fits(test.name, note) for note in reasons)), None)
+        if known is None and word == "fail" and all(note.severity == _CONFIGURATION for note in reasons):
+            remedy = "DCGM blames what is set up, so the GPU was not judged: mend it as DCGM says, and run again."
+            return self.finding(Verdict.UNKNOWN, _who(gpu), message, expected="pass", remedy=remedy)
         if known is None or word != "fail":
             return self.finding(verdict, _who(gpu), message, expected="pass")
         return self.finding(
@@ -184,7 +197,7 @@ class DcgmHealthResult(Check):
 
     def _incident(self, gpu: int, system: str, word: str, said: tuple[str, ...], expected: Expectation) -> Finding:
         message = f"{system}: {word} ({' '.join(said)})" if said else f"{system}: {word}"
-        if "nvlink" not in system.lower():
+        if "nvlink" not in system.lower() or _NVLINK_ERRORS.search(" ".join(said)):
             grave = Verdict.FAIL if word.lower() == "failure" else Verdict.UNKNOWN
             verdict = Verdict.WARN if word.lower() == "warning" else grave
             return self.finding(verdict, _who(gpu), message, expected="Healthy")
@@ -206,6 +219,36 @@ def _links_down(check: Check, gpu: int, message: str, expected: Expectation) -> 
     if links.value == 0:
         return check.finding(Verdict.NOT_APPLICABLE, _who(gpu), f"{message}; but this machine has no NVLink by design")
     return check.finding(Verdict.FAIL, _who(gpu), message, expected=f"{links.value} NVLinks active")
+
+
+def _narrow(check: Check, gpu: int, message: str, said: list[str], expected: Expectation) -> Finding:
+    """A PCIe link of few lanes, by what the machine is wired with: DCGM wants x16 of every board that it lists so."""
+    wired = expected.profile.links.pcie_width if expected.profile else None
+    found = min(int(match[1]) for text in said if (match := _NARROW.search(text)))
+    if wired is None and found < _LANES_MIN:
+        expect = f"x{_LANES_MIN} or more"
+        return _reboot(check, gpu, f"{message}; no machine is wired so", f"x{found}", expect)
+    if wired is None:
+        remedy = "Judge it with --profile TYPE: some machines give a GPU 8 lanes or 4 by design."
+        message += "; a fault only where the machine is wired with more"
+        return check.finding(Verdict.WARN, _who(gpu), message, measured=f"x{found}", remedy=remedy)
+    if found >= wired.value:
+        message += f"; but this machine is wired with x{wired.value} by design"
+        return check.finding(Verdict.NOT_APPLICABLE, _who(gpu), message, measured=f"x{found}")
+    return _reboot(check, gpu, message, f"x{found}", f"x{wired.value}")
+
+
+def _reboot(check: Check, gpu: int, message: str, measured: str, expected: str) -> Finding:
+    fault, remedy = FaultClass.REBOOT_ONCE, "Reboot once; if it repeats, replace the host."
+    return check.finding(
+        Verdict.FAIL,
+        _who(gpu),
+        message,
+        measured=measured,
+        expected=expected,
+        remedy=remedy,
+        fault_class=fault,
+    )
 
 
 def _only_down(said: str) -> bool:

@@ -48,7 +48,18 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (DcgmDiagResult(), DcgmDiag((), ("Error: Diagnostic could not be run",)), ["UNKNOWN host: DCGM did not run it"]),
     # Known causes that are no broken GPU.
     (DcgmDiagResult(), noted("Persistence mode for GPU 0 is disabled"), ["WARN GPU0: PCIe: fail (Persistence"]),
-    (DcgmDiagResult(), noted("some setting", 5), ["WARN GPU0: PCIe: fail (some setting)"]),
+    (DcgmDiagResult(), noted("Persistence mode for GPU 0 is disabled", 5), ["WARN GPU0: PCIe: fail (Persistence"]),
+    (DcgmDiagResult(), noted("Enforced power limit on GPU 0 set to 200"), ["WARN GPU0: PCIe: fail (Enforced power"]),
+    # What DCGM files under configuration, and what it was kept from doing.
+    (DcgmDiagResult(), noted("Test was aborted early", 5), ["UNKNOWN GPU0: PCIe: fail (Test was aborted early)"]),
+    (DcgmDiagResult(), noted("Test was aborted early", 2), ["FAIL GPU0: PCIe: fail (Test was aborted early)"]),
+    (DcgmDiagResult(), noted("NVML's number is different than the number of devices in /dev", 5), ["FAIL GPU0: PCIe"]),
+    (DcgmDiagResult(), noted("Fabric Manager reports a training error", 5), ["FAIL GPU0: PCIe: fail (Fabric"]),
+    (
+        DcgmDiagResult(),
+        noted("GPU 0 is running at PCI link width 8X, below 16", 5),
+        ["WARN GPU0: PCIe: fail (GPU 0 is"],
+    ),
     (DcgmDiagResult(), noted("utilization for the GPU 4.0 is greater than the maximum"), ["UNKNOWN GPU0: PCIe: fail"]),
     (DcgmDiagResult(), noted("thermal violations totaling 0.0 seconds"), ["WARN GPU0: PCIe: fail (thermal"]),
     (DcgmDiagResult(), noted("thermal violations totaling 1.2 seconds"), ["FAIL GPU0: PCIe: fail (thermal"]),
@@ -74,6 +85,11 @@ ROWS: list[tuple[Check, object, list[str]]] = [
         ["WARN GPU0: Thermal system: Warning", "UNKNOWN host: the overall health is Failure, and no system listed is"],
     ),
     (DcgmHealthResult(), health("Failure", "NVLINK system"), ["WARN GPU0: NVLINK system"]),
+    (
+        DcgmHealthResult(),
+        health("Failure", "NVLink system", "Failure", "Detected 22 crc NvLink errors on GPU 0's NVLink"),
+        ["FAIL GPU0: NVLink system: Failure (Detected 22"],
+    ),
     (DcgmHealthResult(), health("", error="Error: Health watches not enabled."), ["UNKNOWN host: DCGM looked at noth"]),
 ]
 
@@ -97,6 +113,12 @@ def test_links_that_fail_a_diagnostic_are_judged_by_the_machine(said: Callable[.
     trouble = noted("GPU 0's NvLink link 0 is currently down Run a field diagnostic on the GPU.")
     assert said(DcgmDiagResult(), trouble, "p5.48xlarge")[0].startswith("FAIL GPU0")
     assert said(DcgmDiagResult(), trouble, "g5.xlarge")[0].startswith("NOT_APPLICABLE GPU0")
+
+
+def test_lanes_that_dcgm_misses_are_judged_by_the_machine(said: Callable[..., list[str]]) -> None:
+    trouble = noted("GPU 0 is running at PCI link width 8X, which is below the minimum (parameter 'min_pci_width')")
+    assert said(DcgmDiagResult(), trouble, "p5.48xlarge")[0].startswith("FAIL GPU0")
+    assert said(DcgmDiagResult(), trouble, "g6e.xlarge")[0].startswith("NOT_APPLICABLE GPU0")
 
 
 def test_imex_is_no_trouble_of_a_host_that_needs_none(said: Callable[..., list[str]]) -> None:
