@@ -13,6 +13,7 @@ from validation.report.text import line
 from validation.verdict import Verdict
 
 _KERNEL = "kernel-log"
+_DRIVER = "driver-error"
 _LOG_LINE = re.compile(r"\bNVRM: (?!version:)|\bSXid \(|\bnvidia-nvswitch\d*:")
 _FILTER = re.compile(r"\s*\|\s*(?:e?grep|awk|sed|head|tail|cut|less|more|column|tr|findstr|Select-String)\b.*$")
 _PIECES_MAX = 8  # outputs in a row without a command between them
@@ -66,13 +67,19 @@ def explain_paste(text: str, *, profile: str | None = None) -> Outputs:
 
 def _unknown(text: str, parts: Iterable[paste.Part], profile: str | None) -> Explanation:
     """Nothing in the paste is known; where a filter stands behind the command, that may be why."""
-    explanation = explain(paste.plain(text), profile=profile)
     filtered = next((part.command for part in parts if _FILTER.search(part.command)), "")
-    if explanation.kind != "unknown" or not filtered:
+    return _blamed(explain(paste.plain(text), profile=profile), filtered)
+
+
+def _blamed(explanation: Explanation, command: str) -> Explanation:
+    """Of what could not be read, the filter behind its command is named as what may be why."""
+    if _was_read(explanation) or not _FILTER.search(command):
         return explanation
-    (finding,) = explanation.findings
-    remedy = f"Show what it prints without the filter: {line(_FILTER.split(filtered)[0])}"
-    return replace(explanation, findings=(replace(finding, remedy=remedy),))
+    remedy = f"Show what it prints without the filter: {line(_FILTER.split(command)[0])}"
+    findings = tuple(
+        replace(finding, remedy=remedy) if finding.check == READ else finding for finding in explanation.findings
+    )
+    return replace(explanation, findings=findings)
 
 
 def _of_part(part: paste.Part, profile: str | None) -> list[Output]:
@@ -87,11 +94,17 @@ def _of_part(part: paste.Part, profile: str | None) -> list[Output]:
 def _explained(part: paste.Part, profile: str | None) -> list[Explanation]:
     """By the first reading that is recognised and whole; else as the paragraphs that are; else as first recognised."""
     broken: list[Explanation] = []
+    fault: list[Explanation] = []  # the driver's words, which may stand below an output that a later reading tells
     for reading in paste.readings(part):
         explanation = explain(reading, profile=profile)
+        if explanation.kind == _DRIVER:
+            fault = fault or [explanation]
+            continue
         if explanation.kind != "unknown" and _was_read(explanation):
             return [explanation]
         broken += [explanation] if explanation.kind != "unknown" else []
+    if fault:
+        return fault
     pieces = paste.paragraphs(part.text)
     if broken and 1 < len(pieces) <= _PIECES_MAX:
         each = [explain(piece, profile=profile) for piece in pieces]
@@ -99,7 +112,7 @@ def _explained(part: paste.Part, profile: str | None) -> list[Explanation]:
         several = all(map(_was_read, each)) or (any(map(_was_read, each)) and len(set(kinds)) == len(kinds))
         if several and "unknown" not in kinds:
             return each
-    return broken[:1]
+    return [_blamed(explanation, part.command) for explanation in broken[:1]]
 
 
 def _was_read(explanation: Explanation) -> bool:

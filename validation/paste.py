@@ -48,8 +48,10 @@ _ARGUMENT = re.compile(r"-|\||>|$|2>|(?:topo|nvlink|vgpu|mig|diag|health|c2c|lin
 # What a shell, sudo, ssh or kubectl says around the output.
 _NOISE = re.compile(
     r"^\s*(?:\[sudo\] password for |Defaulted container |Warning: Permanently added |Connection to \S+ closed|"
-    r"Last login: |Every [\d.]+s: )"
+    r"Last login: |Every [\d.]+s: |(?:srun|salloc): (?:job \d+ |Pending |Granted |Nodes |Relinquish)|"
+    r"Unable to use a TTY|If you don't see a command prompt|Emulate Docker CLI|Pseudo-terminal will not )"
 )
+_RULER = re.compile(r"^\s*([#=_*~-])\1{9,}\s*$")  # between the outputs of a script that gathers them
 # The prompt of a shell, with whatever was typed behind it, be it nothing.
 _SHELL = re.compile(
     r"^\s*(?:\(\S+\)\s*)?(?:\[[\w.-]+@[^\]\n]{1,80}\]\s?[$#%]|[\w.-]+@[\w.-]+[^\s#$%]{0,80}\s?[$#%]|\$)"
@@ -61,7 +63,7 @@ _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # of a mail or an iss
 _COMMENT = re.compile(r"^[ \t]*(?:#|//|\*)[ \t]?")
 _ANY_TOOL = re.compile("|".join(map(re.escape, _TOOLS)))
 _PASTE_MAX = 4 * 1024 * 1024  # characters: what is longer is a tool's own output, redirected
-_COMMAND_MAX = 400
+_COMMAND_MAX = 8192  # characters: --query-gpu with every field has 4000
 _CONTINUED_MAX = 12  # lines of one command, each but the last ending in a backslash
 
 
@@ -132,10 +134,28 @@ def _by_command(block: str) -> list[Part]:
         if typed is None:
             lines += [piece for piece in whole if not _NOISE.match(piece)]
         else:
-            found.append(Part(command, "\n".join(lines)))
+            found.append(Part(command, "\n".join(_unruled(lines))))
             command, lines = typed, []
-    found.append(Part(command, "\n".join(lines)))
+    found.append(Part(command, "\n".join(_unruled(lines))))
     return found
+
+
+def _unruled(lines: list[str]) -> list[str]:
+    """Without the rulers before and behind the output, and what a script wrote between two of them: ``# TITLE``."""
+    first, last = 0, len(lines)
+    while first < last and (not lines[first].strip() or _RULER.match(lines[first])):
+        first += 1
+    comments = last
+    while comments > first and (not lines[comments - 1].strip() or lines[comments - 1].lstrip().startswith("# ")):
+        comments -= 1
+    ruled = any(map(_RULER.match, lines[:first]))
+    if ruled and comments == first:
+        return []  # a title alone
+    if comments > first and _RULER.match(lines[comments - 1]):
+        ruled, last = True, comments - 1
+    while ruled and last > first and not lines[last - 1].strip():
+        last -= 1
+    return lines[first:last] if ruled else lines
 
 
 def _typed(line: str) -> str | None:

@@ -81,7 +81,8 @@ _HEAD_MAX = 65536  # characters in which the first row must stand
 def _is_csv(text: str) -> bool:
     rows = (line for line in text[:_HEAD_MAX].split("\n") if line.strip() and not driver_fault.find(line, ""))
     first = next(rows, "")
-    return smi_csv.is_header(first) or ("GPU-" in first and "," in first and "UUID:" not in first)
+    like = "GPU-" in first and "," in first and "UUID:" not in first
+    return smi_csv.is_header(first) or smi_csv.is_refusal(first) or like
 
 
 def _is_container_error(text: str) -> bool:
@@ -91,12 +92,17 @@ def _is_container_error(text: str) -> bool:
 
 # White space without end: a pattern that begins with some would look through all of it from each of its places.
 _BLANKS, _RUN = re.compile(r"\n(?:[ \t]*\n){2,}"), re.compile(r"[ \t]{300,}")
-_LISTED = _has(r"^GPU \d+: .+ \(UUID: GPU-|^ *MIG \S+ +Device +\d+: \(UUID: MIG-")
-_CAPABILITIES = _has(r"^[ \t]+Link \d+, ")  # nvlink -c: below the same lines of GPUs
+_LISTED = _has(r"^GPU \d+: .+ \(UUID: [^()\n]*\)[ \t]*$|^ *MIG \S+ +Device +\d+: \(UUID: ")
+_OTHER = _has(r"^[ \t]+(?!MIG\b|[ \t])\S")  # nvlink -c, -info, -R and others: below the same lines of GPUs
+# Sections of nvidia-smi -q without its head and the GPU's address, as greps and people cut them out.
+_SECTION = _has(
+    r"^[ \t]*(?:Remapped Rows|Retired Pages|ECC (?:Errors|Mode)|Clocks (?:Throttle|Event) Reasons|GPU Reset Status|"
+    r"(?:FB|BAR1) Memory Usage|(?:GPU )?Power Readings)[ \t]*\n[ \t]+\S"
+)
 
 
 def _is_list(text: str) -> bool:
-    return _LISTED(text) and not _CAPABILITIES(text)
+    return _LISTED(text) and not _OTHER(text)
 
 
 def _driver_error(text: str) -> object:
@@ -241,6 +247,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("systemctl", "systemd units", services.is_it, services.parse),
     Kind("docker-info", "Docker's own state", docker_info.is_it, docker_info.parse),
     Kind("lspci", "PCI functions", lspci.is_it, lspci.parse_any),
+    Kind("nvidia-smi-q", "GPU inventory as text", _SECTION, smi_text.parse),
     Kind("container-error", "why a container got no GPU", _is_container_error, container_error.parse),
     Kind(
         "driver-error", "the driver's error", lambda text: driver_fault.first(text, "text") is not None, _driver_error

@@ -14,8 +14,12 @@ from validation.facts.store import Facts
 from validation.verdict import Finding, Verdict
 
 # Boards for desks, by the words of their names, and virtual GPUs (GRID T4-4C, NVIDIA L40S-8Q), whose ECC is the host's.
-# NVIDIA's RTX PRO Server Edition is a board for servers, with ECC on.
-_DESK = re.compile(r"\b(?:GeForce|TITAN|Quadro|RTX)\b(?!.*Server)|\bGRID\b|-\d+(?:-\d+)?[ABCQ]\b", re.IGNORECASE)
+# NVIDIA's RTX PRO Server Edition is a board for servers, with ECC on. GB10 and the GPUs of Tegra share the CPU's memory
+# and print N/A (nvidia-smi of drivers 540 and 580 on DGX Spark and Jetson, 2026-08).
+_DESK = re.compile(
+    r"\b(?:GeForce|TITAN|Quadro|RTX)\b(?!.*Server)|\bGRID\b|-\d+(?:-\d+)?[ABCQ]\b|\b(?:GB10|Orin|Thor|Xavier)\b",
+    re.IGNORECASE,
+)
 
 
 def sold_without_ecc(gpu: Gpu) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from profiles.models import Expectation
@@ -234,20 +234,40 @@ class Firmware(Check):
             yield self.finding(Verdict.UNKNOWN, "host", "no GPU answered, so none was looked at")
             return
         unread = [self.missing(gpu.label, "VBIOS", gpu.vbios) for gpu in gpus if isinstance(gpu.vbios, Missing)]
-        without = [gpu.label for gpu in gpus if isinstance(gpu.gsp_firmware, Missing)]
+        without = [label for same in _models(gpus) for label in _without_gsp(same)]
         versions = {
             "VBIOS": {str(gpu.vbios) for gpu in gpus if not isinstance(gpu.vbios, Missing)},
             "GSP firmware": {str(gpu.gsp_firmware) for gpu in gpus if not isinstance(gpu.gsp_firmware, Missing)},
         }
-        mixed = [(what, sorted(found)) for what, found in versions.items() if len(found) > 1]
+        mixed = list(_mixed(gpus))
         yield from unread
-        partly = 0 < len(without) < len(gpus)
-        if partly:  # boards before Turing, and drivers that run without it, have none on any GPU
+        if without:  # boards before Turing, and drivers that run without it, have none on any GPU
             message = f"GSP firmware runs on some GPUs and not on {listed(without)}"
             yield self.finding(Verdict.WARN, "host", message, measured="mixed", expected="one GSP firmware")
         for what, found in mixed:
             message = f"{len(found)} versions of {what}: {listed(found)}"
             yield self.finding(Verdict.WARN, "host", message, measured=listed(found), expected=f"one {what}")
-        if not unread and not mixed and not partly:
-            text = ", ".join(f"{what} {next(iter(found))}" for what, found in versions.items() if found)
+        if not unread and not mixed and not without:
+            text = ", ".join(f"{what} {listed(sorted(found))}" for what, found in versions.items() if found)
             yield self.finding(Verdict.PASS, "host", f"{text} on {counted(len(gpus), 'GPU')}")
+
+
+def _models(gpus: tuple[Gpu, ...]) -> list[list[Gpu]]:
+    """The GPUs by model: boards of two models never share a VBIOS, and an old one has no GSP beside a new one."""
+    return [[gpu for gpu in gpus if gpu.name == model] for model in dict.fromkeys(gpu.name for gpu in gpus)]
+
+
+def _without_gsp(same: list[Gpu]) -> list[str]:
+    """Those that run without GSP firmware, where others of the model run with it."""
+    without = [gpu.label for gpu in same if isinstance(gpu.gsp_firmware, Missing)]
+    return without if len(without) < len(same) else []
+
+
+def _mixed(gpus: tuple[Gpu, ...]) -> Iterator[tuple[str, list[str]]]:
+    """What differs among GPUs of one model."""
+    for same in _models(gpus):
+        vbios, gsp = [gpu.vbios for gpu in same], [gpu.gsp_firmware for gpu in same]
+        for what, values in (("VBIOS", vbios), ("GSP firmware", gsp)):
+            found = {str(value) for value in values if not isinstance(value, Missing)}
+            if len(found) > 1:
+                yield what, sorted(found)

@@ -9,7 +9,7 @@ from validation.facts.text import clean, pci_address
 
 _CORRUPT = re.compile(r"infoROM is corrupted at gpu\s+(?P<address>[0-9A-Fa-f:]+\.[0-7])", re.I)
 _HANDLE = re.compile(
-    r"Unable to determine the device handle for (?:GPU|gpu)\s*(?P<index>\d+(?=:\s|\s))?:?\s*"
+    r"Unable to de(?:termine|tect) the device handle for (?:GPU|gpu)\s*(?P<index>\d+(?=:\s|\s))?:?\s*"
     r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])?"
 )
 # In this order: the first that matches names the line. Texts of nvidia-smi, the CUDA runtime and NVML.
@@ -20,7 +20,10 @@ _KINDS = (
         re.compile(r"Failed to initialize NVML: (?:Unknown Error|Insufficient Permissions|GPU access blocked)", re.I),
     ),
     ("no-library", re.compile(r"ERROR_LIBRARY_NOT_FOUND|libnvidia-ml\.so\S*: cannot open shared object file", re.I)),
-    ("gpu-lost", re.compile(r"Unable to determine the device handle for GPU|GPU is lost|ERROR_GPU_IS_LOST", re.I)),
+    (
+        "gpu-lost",
+        re.compile(r"Unable to de(?:termine|tect) the device handle for GPU|GPU is lost|ERROR_GPU_IS_LOST", re.I),
+    ),
     (
         "not-loaded",
         re.compile(

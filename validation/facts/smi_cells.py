@@ -27,7 +27,8 @@ _HEADER = re.compile(
 )
 _FIRST = re.compile(r"^(?P<index>\d+)\s+(?P<name>.*?)\s*\b(?P<mode>On|Off|N/A|WDDM|TCC|MCDM|ERR!)$")
 _BUS = re.compile(
-    r"^(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])(?:\s+(?P<display>On|Off|N/A|ERR!))?$"
+    r"^(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]|N/A)"  # N/A: part of a Tegra, on no bus
+    r"(?:\s+(?P<display>On|Off|N/A|ERR!))?$"
 )
 _SECOND = re.compile(
     r"^(?P<fan>\d+\s?%|N/A|ERR!)\s+(?P<temperature>\d+\s?C|N/A|ERR!)\s+(?P<state>P\d+|N/A|ERR!|Unknown)\s+"

@@ -12,6 +12,7 @@ from validation.facts.missing import ABSENT, Missing
 from validation.facts.text import integer, lines, word
 
 TOOL = "nvidia-smi --query-gpu"
+_REFUSED = re.compile(r'^Field "(?P<field>[^"]*)" is not a valid field to query')
 _UNIT = re.compile(r"(?<!\s)\s*\[[^\[\]]*\]$")  # "memory.total [MiB]"
 
 # Our key: the column as --query-gpu names it, newest name first. Old drivers say clocks_throttle_reasons.
@@ -132,6 +133,11 @@ def _columns(number: int, header: str) -> list[str]:
     columns = [_UNIT.sub("", cell).lower() for cell in _cells(header)]
     if len(set(columns)) != len(columns):
         raise ParseError(TOOL, number, "a column is named twice")
+    refused = _REFUSED.match(header.strip())
+    if refused:
+        field = refused["field"]
+        remedy = f"Ask again without {field}, or on a newer driver; nvidia-smi --help-query-gpu lists what it knows."
+        raise ParseError(TOOL, number, f"this driver knows no field {field!r}, and printed no table", remedy=remedy)
     if not set(columns) & _KNOWN:
         raise ParseError(
             TOOL,
@@ -157,6 +163,11 @@ def _gpus(columns: list[str], rows: list[dict[str, str]]) -> tuple[Gpu, ...]:
     if len({one.index for one in seen.values()}) != len(seen):
         raise ParseError(TOOL, 0, "two rows have the same index")
     return tuple(seen.values())
+
+
+def is_refusal(line: str) -> bool:
+    """Whether nvidia-smi prints no table since it does not know a field that was asked for."""
+    return _REFUSED.match(line.strip()) is not None
 
 
 def is_header(line: str) -> bool:

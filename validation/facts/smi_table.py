@@ -21,6 +21,7 @@ from validation.facts.text import short_lines, word
 
 _ADDRESS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
 _GPU_LINE = re.compile(rf"^[ \t]*\|[ \t]+\d+ [^|\n]*\|[ \t]+{_ADDRESS}\b", re.MULTILINE)
+_MIG_HEAD = re.compile(r"^[ \t]*\|[ \t]*MIG devices:", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class SmiTable:
 
 
 def is_table(text: str) -> bool:
-    """Whether a line is the table's banner, or the first line of a GPU's row."""
-    return BANNER.search(text) is not None or _GPU_LINE.search(text) is not None
+    """Whether a line is the table's banner, the first line of a GPU's row, or the head of the MIG devices."""
+    return any(pattern.search(text) for pattern in (BANNER, _GPU_LINE, _MIG_HEAD))
 
 
 def parse_table(text: str) -> SmiTable:

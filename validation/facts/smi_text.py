@@ -81,6 +81,7 @@ _PATHS = {
     "reset_required": ("gpu reset status/reset required",),
     "drain_and_reset": ("gpu reset status/drain and reset recommended",),
 }
+_NO_GPU = "no line 'GPU <PCI address>' says which GPU this is: the text's beginning is missing"
 _CORRECTED = ("sram correctable", "dram correctable")
 _UNCORRECTED = (
     "sram uncorrectable", "sram uncorrectable parity", "sram uncorrectable sec-ded", "dram uncorrectable",
@@ -136,7 +137,7 @@ def parse(text: str) -> GpuInventory:
             _read_line(head, blocks, headings, line)
     if not blocks:
         fault = driver_fault.first(text, TOOL)
-        raise ParseError(TOOL, 1, f"no GPU; the tool said: {fault.text}" if fault else "no line 'GPU <PCI address>'")
+        raise ParseError(TOOL, 1, f"no GPU; the tool said: {fault.text}" if fault else _NO_GPU)
     addresses = [block.address.lower() for block in blocks]
     if len(set(addresses)) != len(addresses):
         raise ParseError(TOOL, 0, "a GPU is listed twice")

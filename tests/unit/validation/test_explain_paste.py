@@ -86,6 +86,20 @@ def test_behind_a_filter_that_leaves_nothing_known_the_filter_is_blamed() -> Non
     assert finding.remedy == "Show what it prints without the filter: nvidia-smi -q"
 
 
+def test_a_filtered_section_is_told_and_the_filter_is_blamed() -> None:
+    text = "$ nvidia-smi -q | grep -A2 Remapped\n    Remapped Rows\n        Correctable Error  : 0\n"
+    (output,) = explain_paste(text).outputs
+    assert (output.explanation.kind, output.explanation.verdict) == ("nvidia-smi-q", Verdict.UNKNOWN)
+    assert [finding.remedy for finding in output.explanation.findings] == [
+        "Show what it prints without the filter: nvidia-smi -q"
+    ]
+
+
+def test_a_warning_below_an_indented_list_does_not_hide_the_list() -> None:
+    text = "".join(f"    {line}\n" for line in (LIST.strip(), "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"))
+    assert kinds(text) == [("", "nvidia-smi-l", Verdict.FAIL)]
+
+
 def test_of_two_outputs_in_a_row_the_one_that_can_be_read_is() -> None:
     text = "0, GPU-0, 3 MiB\n\ngpu_uuid, pid, process_name, used_gpu_memory [MiB]\nGPU-0, 41, python, 3 MiB\n"
     assert kinds(text) == [("", "nvidia-smi-csv", Verdict.UNKNOWN), ("", "nvidia-smi-apps", Verdict.NOT_APPLICABLE)]

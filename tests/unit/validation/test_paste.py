@@ -76,6 +76,32 @@ def test_a_command_over_several_lines_is_one() -> None:
     assert part.text.strip() == LIST
 
 
+def test_a_long_query_is_a_command_all_the_same() -> None:
+    fields = ",".join(f"clocks_event_reasons.reason_{at}" for at in range(150))
+    (part,) = paste.parts(f"$ nvidia-smi --query-gpu={fields} --format=csv,noheader\n0, NVIDIA L4\n")
+    assert next(paste.readings(part)) == f"{fields}\n0, NVIDIA L4\n"
+
+
+def test_what_a_launcher_says_before_the_output_is_not_the_tools() -> None:
+    said = "srun: job 4 queued and waiting for resources\nsrun: job 4 has been allocated resources\n"
+    (part,) = paste.parts(f"$ srun -G 2 nvidia-smi -L\n{said}{LIST}\n")
+    assert (part.command, part.text.strip()) == ("srun -G 2 nvidia-smi -L", LIST)
+
+
+@pytest.mark.parametrize("ruler", ["#" * 80, "_" * 44, "=" * 20])
+def test_rulers_and_titles_between_the_outputs_of_a_script_are_not_the_tools(ruler: str) -> None:
+    text = f"{ruler}\n# list\n# $ nvidia-smi -L\n{ruler}\n\n{LIST}\n\n{ruler}\n# links\n# $ nvidia-smi nvlink -s\n"
+    assert [(part.command, part.text) for part in paste.parts(text + LIST)] == [
+        ("nvidia-smi -L", LIST),
+        ("nvidia-smi nvlink -s", LIST),
+    ]
+
+
+def test_comments_below_an_output_stay_where_no_ruler_parts_them_from_it() -> None:
+    text = "$ nvbandwidth\n# nThread 1\n 8  2  float\n# Out of bounds values : 0 OK\n# Avg bus bandwidth : 3\n#\n$ exit"
+    assert paste.parts(text)[0].text.endswith("# Avg bus bandwidth : 3\n#")
+
+
 def test_a_csv_without_header_gets_the_fields_of_its_command() -> None:
     (part,) = paste.parts("$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA L4\n")
     assert next(paste.readings(part)) == "index,name\n0, NVIDIA L4\n"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
+from profiles.errors import ParseError
 from validation.recognise import KINDS, by_name, names, recognise
 
 TEXTS = {
@@ -58,6 +61,29 @@ TEXTS = {
     "kernel-log": "[    0.000000] Linux version 6.8\n",
     "driver-error": "No devices were found\n",
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("    Remapped Rows\n        Correctable Error  : 0\n        Pending            : Yes\n", "nvidia-smi-q"),
+        ("ECC Errors\n    Volatile\n        Total : 0\n", "nvidia-smi-q"),
+        ("| MIG devices:                  |\n|  1    3   0   0  |  14366MiB / 19968MiB |\n", "nvidia-smi"),
+        ('Field "compute_cap" is not a valid field to query.\n', "nvidia-smi-csv"),
+        ("GPU 0: NVIDIA L4 (UUID: [removed])\n", "nvidia-smi-l"),
+    ],
+)
+def test_part_of_an_output_is_of_the_tool_that_prints_the_whole(text: str, name: str) -> None:
+    kind = recognise(text)
+    assert kind is not None
+    assert kind.name == name
+    with pytest.raises(ParseError) if name != "nvidia-smi-l" else contextlib.nullcontext():
+        kind.parse(text)
+
+
+@pytest.mark.parametrize("below", ["NVLE: disabled", "Link 0, P2P is supported: true", "C2C Link 0: 44.712 GB/s"])
+def test_what_other_commands_print_below_a_gpu_is_no_list(below: str) -> None:
+    assert recognise(f"GPU 0: NVIDIA GB200 (UUID: GPU-0)\n\t {below}\n") is None
 
 
 def test_there_is_a_text_for_every_format() -> None:

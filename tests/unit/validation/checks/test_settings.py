@@ -197,6 +197,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         Firmware,
         "p5.48xlarge",
+        lambda h: h.gpu(6, name="NVIDIA L4", vbios="95.04.29.00.06", gsp_firmware=NONE),
+        ["PASS host: VBIOS 95.04.29.00.06, 96.00.89.00.01, GSP firmware 580.105.08 on 8 GPUs"],
+    ),
+    (
+        Firmware,
+        "p5.48xlarge",
         lambda h: h.gpu(3, gsp_firmware=NONE),
         ["WARN host: GSP firmware runs on some GPUs and not on GPU3"],
     ),

@@ -173,6 +173,9 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (NvlinkAlone(), inventory(linked(index=6)), ["FAIL GPU6: all NVLinks are down"]),
     (NvlinkAlone(), inventory(linked()), ["WARN GPU0: all NVLinks are down"]),
     (NvlinkAlone(), inventory(linked(True, False, index=1, name="NVIDIA H100 NVL")), []),
+    (NvlinkAlone(), inventory(linked(True, False, name="NVIDIA H100 PCIe")), []),
+    (NvlinkAlone(), inventory(linked(True, False, index=3, name="Tesla V100-SXM2-32GB")), ["UNKNOWN GPU3: link 1"]),
+    (NvlinkAlone(), inventory(linked(False, False, index=3, name="Tesla V100-SXM2-32GB")), []),
     (NvlinkAlone(), inventory(Gpu(0, name=H100, nvlinks=NOTHING)), []),
     # dcgmi names no board.
     (NvlinkAlone(), inventory(Gpu(0, nvlinks=(NvLink(0, active=False),))), ["WARN GPU0: all NVLinks are down"]),

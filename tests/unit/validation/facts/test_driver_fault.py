@@ -22,6 +22,7 @@ from validation.facts import driver_fault
         ("Unable to determine the device handle for GPU 0000:41:00.0: GPU is lost.", "gpu-lost", "0000:41:00.0"),
         ("Unable to determine the device handle for GPU0000:0A:00.0: Unknown Error", "gpu-lost", "0000:0a:00.0"),
         ("Unable to determine the device handle for gpu 0000:86:00.0: GPU is lost.", "gpu-lost", "0000:86:00.0"),
+        ("Unable to detect the device handle for GPU0000:B1:00.0: Unknown Error", "gpu-lost", "0000:b1:00.0"),
         ("Failed to run topology matrix", "no-matrix", ""),
         ("WARNING: infoROM is corrupted at gpu 0000:65:00.0", "inforom-corrupt", "0000:65:00.0"),
         ("Failed to display p2p capability matrix for the specified p2p Index", "no-matrix", ""),

@@ -34,6 +34,12 @@ def test_a_table_without_a_header_is_refused() -> None:
         smi_csv.parse(ROWS)
 
 
+def test_a_field_that_the_driver_does_not_know_is_named() -> None:
+    with pytest.raises(ParseError, match="knows no field 'compute_cap'") as refused:
+        smi_csv.parse('Field "compute_cap" is not a valid field to query.\n\n')
+    assert "without compute_cap" in refused.value.remedy
+
+
 def test_a_ragged_row_is_refused() -> None:
     with pytest.raises(ParseError, match="line 3: 6 cells under 7 columns"):
         smi_csv.parse(HEADER + ROWS.replace(", Enabled\n", "\n", 2).replace("Active\n", "Active, Enabled\n", 1))

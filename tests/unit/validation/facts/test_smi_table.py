@@ -131,6 +131,18 @@ def test_a_mode_that_changes_with_the_next_reset_is_told() -> None:
     assert one(mig="N/A").mig_enabled == Missing(Reason.NOT_APPLICABLE, "N/A")
 
 
+def test_the_gpu_of_a_tegra_is_on_no_bus_and_says_of_nothing_how_much() -> None:
+    found = smi_table.parse_table(
+        table(
+            "|   0  Orin (nvgpu)                  N/A  | N/A              N/A |                  N/A |\n"
+            "| N/A   N/A  N/A               N/A /  N/A | Not Supported        |     N/A          N/A |\n"
+            "|                                         |                      |                  N/A |\n" + RULE
+        )
+    )
+    (gpu,) = found.inventory.gpus
+    assert (gpu.name, gpu.pci_address, found.errors, found.inventory.omitted) == ("Orin (nvgpu)", ABSENT, (), ())
+
+
 def test_ecc_that_is_off_or_not_there_is_no_count() -> None:
     assert one(ecc="Off").ecc.enabled is False
     assert one(ecc="N/A").ecc.enabled == Missing(Reason.NOT_APPLICABLE, "N/A")
