@@ -39,10 +39,11 @@ class Catalog:
         self._folder = folder
         self._own = own
         self._profiles: dict[str, InstanceProfile] = {}
+        self._boards: dict[Path, YamlFile] = {}  # many types have one
 
     def types(self) -> tuple[str, ...]:
         """The instance types there are, sorted; no file is read."""
-        return tuple(sorted({*self._shipped(), *self._own_types()}))
+        return tuple(sorted({*self._shipped, *self._own_types()}))
 
     def load(self, instance_type: str) -> InstanceProfile | None:
         """The profile of a type; None where the catalogue has none. Raises ProfileError where its file is wrong."""
@@ -97,6 +98,7 @@ class Catalog:
         read = {path.stem: yamlfile.read(path).data for path in sorted(self._folder.glob("boards/*.yaml"))}
         return {name: tuple(data["gpu"]["names"]["value"]) for name, data in read.items()}
 
+    @functools.cached_property
     def _shipped(self) -> tuple[str, ...]:
         return tuple(path.stem for provider in PROVIDERS for path in self._folder.glob(f"{provider}/*.yaml"))
 
@@ -109,12 +111,12 @@ class Catalog:
 
     def _path(self, instance_type: str) -> Path | None:
         own = instance_type in self._own_types()
-        if own and instance_type in self._shipped():
+        if own and instance_type in self._shipped:
             where = f"{self._own}/{instance_type}.yaml"
             raise ProfileError(f"{where}: the catalogue has a type of this name", remedy="Give yours another name.")
         if own and self._own is not None:
             return self._own / f"{instance_type}.yaml"
-        if instance_type not in self._shipped():  # also keeps "../x" away from the file system
+        if instance_type not in self._shipped:  # also keeps "../x" away from the file system
             return None
         return next(
             path for provider in PROVIDERS if (path := self._folder / provider / f"{instance_type}.yaml").is_file()
@@ -135,8 +137,12 @@ class Catalog:
         """The shared file of the board that the type names; None where there is none: it then brings everything."""
         gpu = source.data.get("gpu")
         name = gpu.get("board") if isinstance(gpu, dict) else None
+        if not isinstance(name, str) or "/" in name:
+            return None
         path = self._folder / "boards" / f"{name}.yaml"
-        return yamlfile.read(path) if isinstance(name, str) and "/" not in name and path.is_file() else None
+        if path not in self._boards and path.is_file():
+            self._boards[path] = yamlfile.read(path)
+        return self._boards.get(path)
 
 
 def _merge(source: YamlFile, board: YamlFile) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from profiles.errors import Problem, ProfileError
 
 KeyPath = tuple[str | int, ...]
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times faster, where it was built
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times faster, where it was built
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def dotted(location: KeyPath) -> str:
 def read(path: Path) -> YamlFile:
     """Read one file whose top level is a mapping. Raises ProfileError naming file and line."""
     try:
-        loader = _LOADER(path.read_text(encoding="utf-8"))
+        loader = LOADER(path.read_text(encoding="utf-8"))
         node = loader.get_single_node()
         lines = (
             {} if node is None else dict(_lines(path, node, ()))

@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from profiles.errors import ProfileError
+from profiles.yamlfile import LOADER
 from sandbox.cloud.values import UNKNOWN, Properties, Value
 
 FILE = Path(__file__).with_name("semantics.yaml")
@@ -219,7 +220,7 @@ def load(file: Path = FILE) -> Semantics:
     Raises:
         ProfileError: the file is not valid, with the path of each wrong key.
     """
-    data: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+    data: Any = yaml.load(file.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 - a safe loader
     try:
         return Semantics.model_validate(data)
     except ValidationError as error:

@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from profiles.errors import ConfigError, Problem, ProfileError
 from profiles.models import Model
+from profiles.yamlfile import LOADER
 
 FOLDER = Path(__file__).resolve().parent.parent / "machines"
 PciSlot = Annotated[str, Field(pattern=r"^[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")]
@@ -256,7 +257,7 @@ class Machine(Model):
 
 def _load(path: Path) -> object:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 - a safe loader
     except (OSError, yaml.YAMLError) as error:
         raise ProfileError(f"{path}: {error}") from error
 

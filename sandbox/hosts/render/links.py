@@ -52,38 +52,39 @@ def nodes_of(host: Host, gpu: Gpu) -> str:
     return f"0-{last}" if last else "0"
 
 
-def _gpu_nic(host: Host, gpu: Gpu, nic: str) -> str:
-    """How a GPU meets a NIC: behind one switch where their buses are close, else by NUMA node."""
+def _gpu_nic(host: Host, gpu: Gpu, nic: str, node: int | None) -> str:
+    """How a GPU meets a NIC on a NUMA node: behind one switch where their buses are close, else by node."""
     if host.machine.pcie_pairs == "PHB":
         return "PHB"
     if 0 <= int(gpu.address[5:7], 16) - int(nic[5:7], 16) <= 4:
         return "PXB"
-    return "NODE" if nic_node(host, nic) == gpu.numa else "SYS"
+    return "NODE" if node == gpu.numa else "SYS"
 
 
-def _nic_nic(host: Host, first: str, second: str) -> str:
+def _nic_nic(host: Host, first: str, second: str, *, same_node: bool) -> str:
     if first == second:
         return " X "
     if host.machine.pcie_pairs == "PHB":
         return "PHB"
     if abs(int(first[5:7], 16) - int(second[5:7], 16)) <= 3:
         return "PXB"
-    return "NODE" if nic_node(host, first) == nic_node(host, second) else "SYS"
+    return "NODE" if same_node else "SYS"
 
 
 def topology(host: Host) -> str:
     """``nvidia-smi topo -m``: tabs, an underlined header, NICs as columns and rows where there are EFA devices."""
     gpus = [f"GPU{index}" for index in range(len(host.gpus))]
     nics = [f"NIC{index}" for index in range(len(host.efa))]
+    nodes = {nic: nic_node(host, nic) for nic in host.efa}
     header = "\t".join([*gpus, *nics, "CPU Affinity", "NUMA Affinity", "GPU NUMA ID"])
     lines = [f"\t{UNDERLINE}{header}{RESET}"]
     for label, gpu in zip(gpus, host.gpus, strict=True):
         cells = [" X " if other is gpu else host.pair(gpu, other) for other in host.gpus]
-        cells += [_gpu_nic(host, gpu, nic) for nic in host.efa]
+        cells += [_gpu_nic(host, gpu, nic, node) for nic, node in nodes.items()]
         lines.append("\t".join([label, *cells, cpus_of(host, gpu), nodes_of(host, gpu), "", "N/A"]))
     for label, nic in zip(nics, host.efa, strict=True):
-        cells = [_gpu_nic(host, gpu, nic) for gpu in host.gpus]
-        cells += [_nic_nic(host, nic, other) for other in host.efa]
+        cells = [_gpu_nic(host, gpu, nic, nodes[nic]) for gpu in host.gpus]
+        cells += [_nic_nic(host, nic, other, same_node=nodes[nic] == node) for other, node in nodes.items()]
         lines.append("\t".join([label, *cells, "", "", "", ""]))
     legend = TOPOLOGY_LEGEND
     if nics:
