@@ -91,7 +91,7 @@ def _is_container_error(text: str) -> bool:
 
 
 # White space without end: a pattern that begins with some would look through all of it from each of its places.
-_BLANKS, _RUN = re.compile(r"\n(?:[ \t]*\n){2,}"), re.compile(r"[ \t]{300,}")
+_BLANKS, _RUN = re.compile(r"\n(?:[^\S\n]*\n){2,}"), re.compile(r"[^\S\n]{300,}")
 _LISTED = _has(r"^GPU \d+: .+ \(UUID: [^()\n]*\)[ \t]*$|^ *MIG \S+ +Device +\d+: \(UUID: ")
 _OTHER = _has(r"^[ \t]+(?!MIG\b|[ \t])\S")  # nvlink -c, -info, -R and others: below the same lines of GPUs
 # Sections of nvidia-smi -q without its head and the GPU's address, as greps and people cut them out.

@@ -113,6 +113,8 @@ def _not_stressed(run: StressNg) -> tuple[str, str]:
     if (run.counted and not run.passed) or not run.took_s:
         what = "took no time" if not run.took_s else "no stressor passed"
         return f"{what}: nothing was stressed", "Name the stressors, and run without --dry-run."
+    if not run.dispatched and not run.counted:
+        return "neither what was to run nor what passed is shown", "Show the run's lines from its first on."
     return "", ""
 
 

@@ -20,6 +20,7 @@ _SIGN = re.compile(
     r'|^\s*\{(?s:.*)"(?:test_categories|runtime_error)"',
     re.M,
 )
+_HEADING = re.compile(r"\| *Diagnostic *\| *Result")
 _ROW = re.compile(r"^\|(?P<name>[^|]*)\|(?P<value>.*)\|\s*$")
 _WORDS = "Pass|Fail|Skip|Warn|Not Run|Error"
 _STATUS = re.compile(
@@ -71,10 +72,14 @@ class DcgmTest:
 
 @dataclass(frozen=True)
 class DcgmDiag:
-    """All tests, in order. Words are lower case: pass, fail, skip, warn, not run. ``errors``: why it ran none."""
+    """All tests, in order. Words are lower case: pass, fail, skip, warn, not run. ``errors``: why it ran none.
+
+    ``omitted``: what of the table is not shown; a row that is not there may have failed.
+    """
 
     tests: tuple[DcgmTest, ...]
     errors: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
 
 
 def is_it(text: str) -> bool:
@@ -98,7 +103,7 @@ def parse_diag(text: str) -> DcgmDiag:
     errors = [match[0].strip() for match in NOT_RUN.finditer(clean(text))]
     if not tests and not errors:
         raise ParseError(DIAG, 0, "no row with a result")
-    return DcgmDiag(tuple(tests), tuple(dict.fromkeys(errors)))
+    return DcgmDiag(tuple(tests), tuple(dict.fromkeys(errors)), _omitted(text) if tests else ())
 
 
 @dataclass
@@ -155,6 +160,17 @@ def closed(text: str) -> bool:
     """False where a table was opened with a rule and not closed with one; a rule with a heading in it closes none."""
     rows = [line.strip() for line in lines(text) if line.startswith(("|", "+"))]
     return not any(row.startswith("+--") for row in rows) or set(rows[-1]) <= {"+", "-"}
+
+
+def _omitted(text: str) -> tuple[str, ...]:
+    """What is missing of a table that begins with neither rule nor heading, or ends with no rule."""
+    rows = [line.strip() for line in lines(text) if line.startswith(("|", "+"))]
+    begins = rows[0].startswith("+") or _HEADING.match(rows[0]) is not None
+    ends = set(rows[-1]) <= {"+", "-", "|"}
+    return (
+        *(() if begins else ("the table's beginning is missing",)),
+        *(() if ends else ("the table's end is missing",)),
+    )
 
 
 def _rows(text: str) -> list[tuple[int, str, str]]:

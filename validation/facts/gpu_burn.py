@@ -16,7 +16,7 @@ _SIGN = re.compile(r"proc'd: -?\d+ \(|^\s*Tested \d+ GPUs?:|Couldn't init a GPU 
 # A progress line: percent, then iterations, wrong results and temperatures, one of each a GPU. The separator " - " also
 # stands before a negative number, and lacks a blank after "(WARNING!)". Power follows the temperatures since 2025.
 _PROGRESS = re.compile(
-    r"(?<!\d)(?P<done>\d+(?:\.\d+)?)%\s+proc'd: (?P<work>.+?)\s+errors: (?P<errors>.+?)\s+temps: (?P<temps>.+)$"
+    r"(?<!\d)(?P<done>\d+(?:\.\d+)?)%\s+proc'd: (?P<work>[^:]+)\berrors: (?P<errors>[^:]+)\btemps: (?P<temps>.+)$"
 )
 _WORK = re.compile(r"(-?\d+) \((-?\d+(?:\.\d+)?) Gflop/s\)")
 _ERRORS = re.compile(r"(-?\d+)(\s+\((?:WARNING|DIED)!\))?(?:\s*-\s+|\s*$)")

@@ -218,3 +218,12 @@ def test_a_table_and_a_document_in_one_text_are_not_read_half() -> None:
     for both in (f"{good}{bad}", f"{bad}\n{good}"):
         with pytest.raises(ParseError):
             dcgm.parse_diag(both)
+
+
+def test_rows_without_the_tables_frame_are_read_and_said_to_be_a_part() -> None:
+    whole = table(("PCIe", "Pass - All"))
+    heading, row = whole.split("\n")[1:3]
+    assert dcgm.parse_diag(whole).omitted == dcgm.parse_diag(f"{heading}\n{row}\n{RULE}").omitted == ()
+    assert dcgm.parse_diag(f"{row}\n{RULE}").omitted == ("the table's beginning is missing",)
+    assert dcgm.parse_diag(f"{heading}\n{row}\n").omitted == ("the table's end is missing",)
+    assert dcgm.parse_diag(f"{row}\n").tests == dcgm.parse_diag(whole).tests
