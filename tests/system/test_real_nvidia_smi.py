@@ -47,6 +47,8 @@ NEWER = {
     "fabric.health_summary",
     "nvlinks",
     "recovery_action",
+    "repairs.channel_pending",
+    "repairs.tpc_pending",
     "vgpu_license",
 }
 
