@@ -17,6 +17,7 @@ from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
 _SIGNED = ("tlimit_margin_c", "temperature_c")
+_PLAIN = (str, tuple, Missing, type(None))  # most values: they have no fields to look into
 _HOTTEST_C = 150.0  # shutdown thresholds of captures lie between 90 and 104
 
 
@@ -157,12 +158,13 @@ class GpuReadable(PerGpuCheck):
 def _impossible(part: object, prefix: str = "") -> Iterator[str]:
     """Numbers below zero, which no count, size, clock or power is, and heat that no board survives."""
     for name, value in vars(part).items():
-        if is_dataclass(value) and not isinstance(value, Missing):
+        if isinstance(value, (int, float)):
+            if value < 0 and name not in _SIGNED:
+                yield f"{prefix}{name} {value:g}"
+            elif name == "temperature_c" and value > _HOTTEST_C:
+                yield f"{name} {value:g}"
+        elif not isinstance(value, _PLAIN) and is_dataclass(value):
             yield from _impossible(value, f"{prefix}{name}.")
-        elif isinstance(value, (int, float)) and value < 0 and name not in _SIGNED:
-            yield f"{prefix}{name} {value:g}"
-        elif name == "temperature_c" and isinstance(value, float) and value > _HOTTEST_C:
-            yield f"{name} {value:g}"
 
 
 def _faults(part: object, prefix: str = "") -> Iterator[tuple[str, Missing]]:
@@ -171,7 +173,7 @@ def _faults(part: object, prefix: str = "") -> Iterator[tuple[str, Missing]]:
         if isinstance(value, Missing):
             if value.reason is Reason.FAULT:
                 yield f"{prefix}{name}", value
-        elif is_dataclass(value):
+        elif not isinstance(value, _PLAIN) and is_dataclass(value):
             yield from _faults(value, f"{prefix}{name}.")
 
 

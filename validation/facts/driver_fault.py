@@ -61,18 +61,22 @@ def find(text: str, source: str) -> tuple[DriverFault, ...]:
     """Every line of the text in which the driver or its library says that it cannot work, in order, each once."""
     faults: dict[tuple[str, str], DriverFault] = {}
     plain = clean(text)
-    lowered = plain.lower()
-    if not any(words in lowered for words in _WORDS):  # most outputs are long and name no fault
+    if not _may_name(plain):  # most outputs are long and name no fault
         return ()
     for line in plain.split("\n"):
         stripped = line.strip()
-        if len(stripped) > 400:
+        if len(stripped) > 400 or not _may_name(stripped):
             continue
         kind = next((kind for kind, pattern in _KINDS if pattern.search(stripped)), None)
         if kind:
             fault = DriverFault(source, kind, stripped, _which(stripped) if kind in _OF_ONE else "")
             faults.setdefault((kind, fault.gpu), fault)
     return tuple(faults.values())
+
+
+def _may_name(text: str) -> bool:
+    lowered = text.lower()
+    return any(words in lowered for words in _WORDS)
 
 
 def first(text: str, source: str) -> DriverFault | None:
