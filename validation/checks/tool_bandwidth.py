@@ -15,7 +15,6 @@ from validation.facts.nvbandwidth import BandwidthTest, NvBandwidth
 from validation.facts.store import Facts
 from validation.verdict import FaultClass, Finding, Verdict
 
-_IN_SWITCH = 1.15  # reduction in the switch reaches the links' sum, so 15 % more
 _ROUNDED = 1.02  # a rate that is printed is rounded, and measured on a clock of its own
 _NO_LIMIT = 0.0
 
@@ -83,7 +82,15 @@ def _collective_limit(result: NcclResult) -> float:
     hosts = {host for host, _ in result.ranks}
     peak = peak_of_all(board for _, board in result.ranks) if len(hosts) == 1 else None
     links = peak.nvlink_gbps if peak and peak.nvlink_gbps else ANY_NVLINK_GBPS
-    return links * _IN_SWITCH
+    return links * max(_ROUNDED, _in_switch(len(result.ranks)))
+
+
+def _in_switch(ranks: int) -> float:
+    """How much more than a link carries nccl-tests reckons for n GPUs whose switch adds for them (NVLS), at most.
+
+    Each GPU sends (n + 1) / n of its data once, and the tool counts 2 (n - 1) / n of it: 1.56 for 8, never 2.
+    """
+    return 2 * (ranks - 1) / (ranks + 1) if ranks else 2.0
 
 
 class NvBandwidthResult(Check):

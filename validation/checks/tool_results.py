@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from profiles.models import Expectation
 from validation.checks.base import Check
-from validation.checks.peaks import ANY_FP16_TFLOPS, peak_of
+from validation.checks.peaks import ANY_FP16_TFLOPS, CLOCKED, peak_of
 from validation.checks.wording import counted, listed
 from validation.facts.gpu_burn import BurnGpu, GpuBurn
 from validation.facts.gpu_fryer import GpuFryer
@@ -20,7 +20,7 @@ from validation.verdict import FaultClass, Finding, Verdict
 
 _PEERS = 0.10  # gpu-fryer and superbench: a GPU more than 10 % below the best of its machine is slow
 _HALF = 0.5  # of the best's iterations: the GPU stood still for a part of the run, whatever its last rate was
-_FP8 = 2  # dense FP8 is twice dense FP16 on every board that has it
+_FP8, _UNTOLD = 2, 4  # times dense FP16: dense FP8; FP4, the most there is, where no precision is told
 _NO_WORK = "Run again for ten minutes; if it still does no work, reboot once, then replace the host."
 
 
@@ -103,7 +103,7 @@ def _wrong(gpu: BurnGpu) -> str:
 def _rate_limit(name: str, factor: int = 1) -> float:
     """Gflop/s that a board of this name cannot pass in FP16, times ``factor``; of no board, where it is not known."""
     peak = peak_of(name)
-    return (peak.fp16_tflops if peak else ANY_FP16_TFLOPS) * 1000 * factor
+    return (peak.fp16_tflops if peak else ANY_FP16_TFLOPS) * 1000 * factor * CLOCKED
 
 
 def _impossible(check: Check, index: int, gflops: float, limit: float) -> Finding:
@@ -126,7 +126,7 @@ class GpuFryerResult(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         fryer = facts.need(GpuFryer)
-        limits = _FP8 if "FP8" in fryer.precision or not fryer.precision else 1
+        limits = (_FP8 if "FP8" in fryer.precision else 1) if fryer.precision else _UNTOLD
         good = True
         for gpu in fryer.gpus:
             best = max(peer.gflops for peer in fryer.gpus if peer.board == gpu.board)
@@ -173,7 +173,7 @@ class OciHealthResult(Check):
         if peak is None:
             yield self.finding(Verdict.UNKNOWN, "host", f"no physical limit is known here for {result.gpu_name!r}")
             return
-        limits = {"GB/s": peak.memory_gbps, "TFLOPS": peak.fp16_tflops}
+        limits = {"GB/s": peak.memory_gbps, "TFLOPS": peak.fp16_tflops * CLOCKED}
         impossible = [item for item in result.measurements if item.value > limits[item.unit]]
         nothing = [item for item in result.measurements if item.value <= 0]
         for test in dict.fromkeys(item.test for item in impossible):
