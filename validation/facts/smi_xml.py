@@ -126,11 +126,8 @@ def _tree(text: str, lines_before: int) -> Element:
             TOOL, lines_before + parser.CurrentLineNumber, "declares XML entities, which nvidia-smi never does"
         )
 
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        builder.start(tag, attributes)
-
     parser.EntityDeclHandler = refuse
-    parser.StartElementHandler = start
+    parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.data
     try:
