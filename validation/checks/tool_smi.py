@@ -28,6 +28,9 @@ _FULLY_WIRED = ("A100-SXM4-40GB", "A100-SXM4-80GB", "H100 80GB HBM3", "H200", "B
 _BRIDGED = re.compile(r"\bPCIe\b|\bNVL$", re.IGNORECASE)
 # Cells of the table whose ERR! passes by itself (azhpc-diagnostics issue 77, V100).
 _PASSING = {"power", "limit"}
+_HOT_C = (
+    89  # the lowest slowdown that nvidia-smi -q prints of A100, H100, L40S and GB200 (captures of 2026-08; A10G: 95)
+)
 
 
 class NvlinkAlone(Check):
@@ -139,9 +142,21 @@ class SmiTableRead(Check):
                 )
             else:
                 yield say(Verdict.FAIL)
+        yield from (self._hot(gpu) for gpu in table.inventory.gpus if _degrees(gpu) >= _HOT_C)
         if not table.errors:
             message = f"no cell of {counted(len(table.inventory.gpus), 'GPU')} prints an error"
             yield self.finding(Verdict.PASS, "host", message)
+
+    def _hot(self, gpu: Gpu) -> Finding:
+        message = (
+            f"{_degrees(gpu):.0f} degrees C; boards slow down from {_HOT_C} to 95 on, this one's is not in the table"
+        )
+        remedy = "Look at nvidia-smi -q -d TEMPERATURE,PERFORMANCE, and at the cooling."
+        return self.finding(Verdict.WARN, gpu.label, message, measured=f"{_degrees(gpu):.0f} degrees C", remedy=remedy)
+
+
+def _degrees(gpu: Gpu) -> float:
+    return 0.0 if isinstance(gpu.temperature_c, Missing) else gpu.temperature_c
 
 
 class RetiredPagesListed(Check):

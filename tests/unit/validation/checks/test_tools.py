@@ -59,6 +59,10 @@ def table(*gpus: int, errors: tuple[str, ...] = ()) -> SmiTable:
     )
 
 
+def heated(degrees: float) -> SmiTable:
+    return SmiTable(GpuInventory("nvidia-smi", (Gpu(index=0, temperature_c=degrees),)))
+
+
 def port(name: str = "a", **said: object) -> RdmaDevices:
     return RdmaDevices((RdmaDevice(name, **said),))  # type: ignore[arg-type]
 
@@ -192,6 +196,12 @@ ROWS: list[tuple[Check, object, list[str]]] = [
     (RetiredPagesListed(), pages(61), ["PASS host: at most 61 pages on one GPU"]),
     (RetiredPagesListed(), pages(62), ["FAIL 0000:3b:00.0: 62 pages are retired, 62 or more"]),
     (SmiTableRead(), table(0, 1), ["PASS host: no cell of 2 GPUs prints an error"]),
+    (SmiTableRead(), heated(88), ["PASS host: no cell of 1 GPU prints an error"]),
+    (
+        SmiTableRead(),
+        heated(105),
+        ["WARN GPU0: 105 degrees C; boards slow down from 89", "PASS host: no cell of 1 GPU"],
+    ),
     (SmiTableRead(), table(0, 1, errors=("fan", "power")), ["FAIL GPU1: the table prints ERR! for fan, power"]),
     (SmiTableRead(), table(0, 1, errors=("power",)), ["UNKNOWN GPU1: the table prints ERR! for power"]),
     (SmiVersionsMatch(), SmiVersion("580.95.05", "580.95.05", nvml="580.95"), ["PASS host: kernel module 580.95.05"]),
