@@ -165,7 +165,7 @@ def closed(text: str) -> bool:
 def _omitted(text: str) -> tuple[str, ...]:
     """What is missing of a table that begins with neither rule nor heading, or ends with no rule."""
     rows = [line.strip() for line in lines(text) if line.startswith(("|", "+"))]
-    begins = rows[0].startswith("+") or _HEADING.match(rows[0]) is not None
+    begins = set(rows[0]) <= {"+", "-", "="} or _HEADING.match(rows[0]) is not None
     ends = set(rows[-1]) <= {"+", "-", "|"}
     return (
         *(() if begins else ("the table's beginning is missing",)),

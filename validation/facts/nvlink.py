@@ -19,8 +19,12 @@ _ALL_DOWN = re.compile(r"all links are inactive", re.IGNORECASE)
 _NONE = re.compile(r"does not have or support nvlink|nvlink (?:is )?not supported", re.IGNORECASE)
 _MIG = re.compile(r"nvlink queries are not supported|not supported for devices in mig mode", re.IGNORECASE)
 # Links that ``nvlink -s`` lists for a board, up or down. Fewer lines than that are a text cut short.
-# Source: captures of drivers 460 to 590, and facts on boards (V100 6, A100 12, H100/H200/B200 18), 2026-08.
-_SLOTS = (("V100-SXM", 6), ("A100-SXM", 12), ("H100 80GB HBM3", 18), ("NVIDIA H200", 18), ("NVIDIA B200", 18))
+# Source: captures of drivers 460 to 590, and facts on boards (V100 6, A100 12, the others 18), 2026-08.
+_SLOTS = (
+    ("V100-SXM", 6),
+    ("A100-SXM", 12),
+    *((name, 18) for name in ("H100 80GB HBM3", "NVIDIA H200", "NVIDIA B200", "NVIDIA GB200", "NVIDIA GB300")),
+)
 DOTS = re.compile(r"^\[?(?:\.{3,}|…)\]?$")  # a paste with its middle left out
 _MIG_DEVICE = re.compile(r"^\s*MIG .*Device\s+\d+:")
 

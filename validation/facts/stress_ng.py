@@ -148,7 +148,7 @@ class _Reader:
             asked_s=self._asked_s,
             took_s=seconds(self._ended["time"]),
             dispatched=self._dispatched,
-            counted="passed" in self._counts,
+            counted={"passed", "skipped"} <= set(self._counts),
             untrusted=self._counts.get("metrics untrustworthy", 0),
         )
 

@@ -225,5 +225,7 @@ def test_rows_without_the_tables_frame_are_read_and_said_to_be_a_part() -> None:
     heading, row = whole.split("\n")[1:3]
     assert dcgm.parse_diag(whole).omitted == dcgm.parse_diag(f"{heading}\n{row}\n{RULE}").omitted == ()
     assert dcgm.parse_diag(f"{row}\n{RULE}").omitted == ("the table's beginning is missing",)
+    section = RULE.replace("-----", "Stage", 1)
+    assert dcgm.parse_diag(f"{section}{row}\n{RULE}").omitted == ("the table's beginning is missing",)
     assert dcgm.parse_diag(f"{heading}\n{row}\n").omitted == ("the table's end is missing",)
     assert dcgm.parse_diag(f"{row}\n").tests == dcgm.parse_diag(whole).tests

@@ -56,3 +56,12 @@ def test_counters_left_out_by_dots_are_said() -> None:
 def test_counters_without_their_gpu_are_a_text_without_its_beginning() -> None:
     with pytest.raises(ParseError, match="line 1: a counter before any GPU"):
         nvlink_errors.parse(COUNTERS)
+
+
+@pytest.mark.parametrize(("board", "links"), [("NVIDIA GB200", 18), ("NVIDIA GB300", 18), ("NVIDIA H200", 18)])
+def test_a_board_that_lists_fewer_links_than_it_has_is_cut_short(board: str, links: int) -> None:
+    rows = [f"\t Link {index}: 53.125 GB/s\n" for index in range(links)]
+    head = f"GPU 0: {board} (UUID: GPU-0)\n"
+    assert len(nvlink.parse(head + "".join(rows)).gpus) == 1
+    with pytest.raises(ParseError, match="17 links listed"):
+        nvlink.parse(head + "".join(rows[:-1]))

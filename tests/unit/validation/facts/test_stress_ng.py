@@ -92,3 +92,7 @@ def test_a_bad_run_is_not_forgotten_for_a_good_one_in_the_same_text() -> None:
     assert (stress_ng.parse(short + FAILED).took_s, stress_ng.parse(FAILED + short).took_s) == (1, 1)
     with pytest.raises(ParseError, match="did not end"):
         stress_ng.parse(GOOD + GOOD.removesuffix(ENDED))
+
+
+def test_counts_without_that_of_the_skipped_are_not_all_of_them() -> None:
+    assert not stress_ng.parse(FAILED.replace("stress-ng: info:  [12] skipped: 0\n", "")).counted
