@@ -89,14 +89,17 @@ def _by_design(log: KernelLog, limited: list[re.Match[str]]) -> set[tuple[str, .
     return {kind for kind, slots in cards.items() if len(slots) > 1 and (kind[0], kind[2], kind[3]) not in full}
 
 
-def _whole(check: Check, log: KernelLog, found: list[Finding], what: str) -> Iterable[Finding]:
-    """What was found, and that nothing was: good, if there was a whole log to look at."""
+def _whole(check: Check, log: KernelLog, found: list[Finding], what: str, *, also: str = "") -> Iterable[Finding]:
+    """What was found, and that nothing was: good, if there was a whole log to look at. ``also`` is told anyway."""
     doubt = unfinished(check, log)
     if doubt is not None:
         yield doubt
     yield from found
     if doubt is None and not found:
-        yield check.finding(Verdict.PASS, "host", f"no {what} in {counted(log.lines, 'line')} of the kernel log")
+        message = f"no {what} in {counted(log.lines, 'line')} of the kernel log"
+        yield check.finding(Verdict.PASS, "host", f"{message}; {also}" if also else message)
+    elif also:
+        yield check.finding(Verdict.PASS, "host", also)
 
 
 _REBOOT = "Reboot once; if it repeats, replace the host."
@@ -207,6 +210,7 @@ _GRAVE: dict[str, tuple[Verdict, FaultClass | None, str, str]] = {
 _SAY_WHY = ("fallen-off-bus", "driver-conflict", "gpu-init")
 _OF_ONE_GPU = ("gpu-init", "gpu-probe")
 _WORKS_NOW = "the driver answers now"
+_SHOWN, _SHOWN_CHARACTERS = 3, 100
 
 
 class KernelEvents(Check):
@@ -225,7 +229,7 @@ class KernelEvents(Check):
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = facts.need(KernelLog)
         found = list(self._events(log, labels_of(facts)))
-        yield from _whole(self, log, found, "other message of concern")
+        yield from _whole(self, log, found, "other message of concern", also=_unlisted(log))
 
     def _events(self, log: KernelLog, answering: Collection[str]) -> Iterable[Finding]:
         groups: dict[tuple[str, str, bool, str | None], list[KernelEvent]] = {}
@@ -244,6 +248,13 @@ class KernelEvents(Check):
             message = f"{text}{count} (kernel log line {event.line}): {event.text[:160]}"
             message += f"; {mended}" if mended else ""
             yield self.finding(verdict, where, message, fault_class=fault, remedy=remedy)
+
+
+def _unlisted(log: KernelLog) -> str:
+    """The lines that no list has, in words: they mean nothing known, so they close no gate, and somebody may know."""
+    shown = "; ".join(repr(text[:_SHOWN_CHARACTERS]) for text in log.unlisted[:_SHOWN])
+    more = f"; and {len(log.unlisted) - _SHOWN} more" if len(log.unlisted) > _SHOWN else ""
+    return f"{counted(len(log.unlisted), 'kind')} of driver lines on no list: {shown}{more}" if shown else ""
 
 
 def _meaning(kind: str, *, grave: bool) -> tuple[Verdict, FaultClass | None, str, str] | None:

@@ -67,12 +67,14 @@ class KernelEvent:
 class KernelLog:
     """The kernel log since boot: its events, and how many lines were read. Zero lines read is not a clean log.
 
-    ``from_boot`` is false where the first lines are no longer there: what was said early cannot be seen.
+    ``from_boot`` is false where the first lines are no longer there: what was said early cannot be seen. ``unlisted``
+    are lines of drivers of GPUs, network cards and storage that no list has, neither of faults nor of what is routine.
     """
 
     events: tuple[KernelEvent, ...]
     lines: int
     from_boot: bool = True
+    unlisted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,8 @@ class EfaNics:
 class RdmaDevice:
     """One port of a device: ``mlx5_0`` is its port 1, ``mlx5_0/2`` its port 2.
 
-    ``link_layer``: InfiniBand, Ethernet, Unspecified (EFA). ``physical``: LinkUp, Polling, Disabled, ...; the rate is in Gbit/s.
+    ``link_layer``: InfiniBand, Ethernet, Unspecified (EFA). ``physical``: LinkUp, Polling, Disabled, ...; the rate is
+    in Gbit/s.
     ``netdev_up`` is the state of the network interface, which is not the port's: an interface can be down by choice.
     """
 

@@ -230,7 +230,12 @@ def kind_of(message: str) -> str | None:
     kind = next((kind for kind, part, pattern in _KINDS if part in lowered and pattern.search(message)), None)
     if kind is None and _SIGNED.match(message) and _TROUBLE.search(message):
         kind = "driver-unknown"
-    return None if kind is not None and _HARMLESS.search(message) else kind
+    return None if kind is not None and is_harmless(message) else kind
+
+
+def is_harmless(message: str) -> bool:
+    """Whether the line holds a word of trouble and is known to mean none."""
+    return _HARMLESS.search(message) is not None
 
 
 def is_grave(kind: str, message: str) -> bool | None:

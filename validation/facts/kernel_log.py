@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from profiles.errors import ParseError
-from validation.facts import kernel_after, kernel_kinds, kernel_lines
+from validation.facts import kernel_after, kernel_kinds, kernel_lines, kernel_routine
 from validation.facts.host import KernelEvent, KernelLog
 from validation.facts.kernel_lines import TOOL, KernelLine
 from validation.facts.text import lines, pci_address
@@ -41,13 +41,15 @@ _BOOT_LINES = 10
 def parse(text: str) -> KernelLog:
     """Every event in order of its line. Raises ParseError where there is no line, or none is the kernel's."""
     said = list(kernel_lines.read(text))
-    events = [event for line in _joined(said) for event in _events(line)]
+    joined = [(line, _events(line)) for line in _joined(said)]
+    events = [event for _, found in joined for event in found]
     if not said:
         raise ParseError(TOOL, 0, "the log is empty: not a single line, so nothing was looked at")
     if not events and not any(line.known for line in said):
         first = text.strip().splitlines()[0][:120]
         raise ParseError(TOOL, 1, f"no line has the kernel's clock or means anything: {first!r}")
-    return KernelLog(kernel_after.judged(_heads(events), said), len(said))
+    rest = (line.message for line, found in joined if not found and _may_be_new(line))
+    return KernelLog(kernel_after.judged(_heads(events), said), len(said), unlisted=kernel_routine.unlisted(rest))
 
 
 def parse_whole(text: str) -> KernelLog:
@@ -73,6 +75,11 @@ def _joined(said: Sequence[KernelLine]) -> Iterator[KernelLine]:
             parts += 1
         yield line
         at += parts
+
+
+def _may_be_new(line: KernelLine) -> bool:
+    """Whether a line without an event might be one that no list has."""
+    return line.kernel and not _TABLE.match(line.message) and not kernel_kinds.is_harmless(line.message)
 
 
 def _events(line: KernelLine) -> list[KernelEvent]:

@@ -176,6 +176,26 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
             "WARN host: the hardware corrected errors (kernel log line 9): CE",
         ],
     ),
+    (
+        KernelEvents,
+        "p5.48xlarge",
+        lambda h: h.put(KernelLog((), 900, unlisted=("nvme nvme1: odd", "efa 0: odd", "NVRM: odd", "NVRM: new"))),
+        [
+            (
+                "PASS host: no other message of concern in 900 lines of the kernel log; 4 kinds of driver lines on no "
+                "list: 'nvme nvme1: odd'; 'efa 0: odd'; 'NVRM: odd'; and 1 more"
+            ),
+        ],
+    ),
+    (
+        KernelEvents,
+        "p5.48xlarge",
+        lambda h: h.put(KernelLog((event("oom", "Killed process 9"),), 900, unlisted=("NVRM: odd",))),
+        [
+            f"WARN {NIC}: a process was killed for want of memory (kernel log line 9): Killed process 9",
+            "PASS host: 1 kind of driver lines on no list: 'NVRM: odd'",
+        ],
+    ),
     (KernelEvents, "p5.48xlarge", lambda h: h.put(KernelLog((), 0)), EMPTY),
     (KernelEvents, "p5.48xlarge", lambda h: h.drop(KernelLog), GONE),
     (
