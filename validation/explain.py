@@ -202,9 +202,7 @@ def _judge(facts: tuple[object, ...], expected: Expectation) -> tuple[tuple[Find
             findings += made
             open_checks += [] if whole or made else [NotJudged(check.id, _BUNDLE)]
     if SmiTable in store:
-        open_checks += [
-            NotJudged(name, "nvidia-smi -q -x: the table does not show it") for name in _NOT_IN_TABLE
-        ]
+        open_checks += [NotJudged(name, "nvidia-smi -q -x: the table does not show it") for name in _NOT_IN_TABLE]
     return tuple(findings), tuple(open_checks)
 
 
