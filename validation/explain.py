@@ -232,7 +232,9 @@ def _concerns(check: Check, store: Facts, expected: Expectation) -> bool:
 def _made(check: Check, store: Facts, expected: Expectation) -> list[Finding]:
     """The check's findings, up to the first fact that this text does not hold; a crash is UNKNOWN."""
     found = _evaluated(check, store, expected)
-    return [replace(finding, required=advisory(check, finding, expected) is None) for finding in found]
+    return [
+        replace(finding, required=finding.required and advisory(check, finding, expected) is None) for finding in found
+    ]
 
 
 def _evaluated(check: Check, store: Facts, expected: Expectation) -> Iterator[Finding]:
