@@ -67,6 +67,12 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
         InstanceType,
         "g5.2xlarge",
+        lambda h: h.put(NITRO).expecting(profile=None),
+        ["UNKNOWN host: the machine says it is a g5.xlarge, and is judged as a g5.2xlarge"],
+    ),
+    (
+        InstanceType,
+        "g5.2xlarge",
         lambda h: h.put(NITRO).expecting(profile=h.profile.model_copy(update={"provider": "local"})),
         ["NOT_APPLICABLE host: the machine says it is a g5.xlarge; it is judged by a profile of one's own"],
     ),
