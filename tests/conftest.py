@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
+import tempfile
 import uuid
 from pathlib import Path
 
@@ -16,6 +18,7 @@ for _signal, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
         signal.signal(_signal, _handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+STATES = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session")
@@ -39,10 +42,20 @@ def samples() -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What a test leaves behind in the user's state (the memory of bad units) is its own, and made only if needed."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{uuid.uuid4().hex}"))
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.stash[STATES] = tempfile.mkdtemp(prefix="kiln-states-")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    shutil.rmtree(session.config.stash[STATES])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a test leaves behind in the user's state (the memory of bad units) is its own, and made only if needed.
+
+    No fixture: for thousands of short tests that alone took a second.
+    """
+    os.environ["XDG_STATE_HOME"] = f"{item.config.stash[STATES]}/{uuid.uuid4().hex}"
 
 
 def _without_samples() -> bool:
