@@ -6,11 +6,13 @@ at), 2 bad usage or configuration, 130 interrupted, 70 a defect in Kiln itself.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import click
@@ -45,13 +47,23 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"kiln.commands.{cmd_name}").command
+        command = _load(f"kiln.commands.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _load(name: str) -> ModuleType:
+    """The module. What comes to be while modules are loaded stays, so that looking for garbage meanwhile is in vain."""
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=__doc__.split("\n\n")[1])

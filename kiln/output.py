@@ -1,4 +1,7 @@
-"""Where a report goes: stdout as a table or as JSON, and files in any format. The exit code comes from the verdict."""
+"""Where a report goes: stdout as a table or as JSON, and files in any format. The exit code comes from the verdict.
+
+Every command has its options from here, and few write a report: what that takes is imported where it is done.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,15 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
 
 from profiles.errors import ConfigError
-from validation.report import document, table
-from validation.report.formats import FORMATS
-from validation.report.model import StackReport
 from validation.verdict import Verdict, exit_code
+
+if TYPE_CHECKING:
+    from validation.report.model import StackReport
 
 F = TypeVar("F", bound=Callable[..., Any])
 EXIT_UNKNOWN = exit_code(Verdict.UNKNOWN)
@@ -43,6 +45,8 @@ class Outputs:
         A file that cannot be written does not cost the verdict: it is told, and exits 2 where all else is well.
         """
         if self.json:
+            from validation.report import document
+
             click.echo(document.render(report), nl=False)
         else:
             show(report)
@@ -52,6 +56,8 @@ class Outputs:
         return code(report) or (lost[0].exit_code if lost else 0)
 
     def _file(self, report: StackReport, name: str, path: Path) -> ConfigError | None:
+        from validation.report.formats import FORMATS
+
         try:
             write(path, FORMATS[name](report))
         except ConfigError as error:
@@ -68,6 +74,10 @@ def code(report: StackReport) -> int:
 
 def show(report: StackReport) -> None:
     """The gate's table on stdout, in colour where stdout is a terminal that has it."""
+    from rich.console import Console
+
+    from validation.report import table
+
     console = Console(file=sys.stdout)
     width = console.width if console.is_terminal else 120
     click.echo(table.render(report, width=width, color=console.is_terminal and not console.no_color), nl=False)
