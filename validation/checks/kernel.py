@@ -82,7 +82,7 @@ class KernelXid(KernelCheck):
         found = [
             finding
             for group in _grouped(events)
-            if (finding := self._judged(group, labels, _xid_decision(group[0]))) is not None
+            if (finding := self._judged(log, group, labels, _xid_decision(group[0]))) is not None
         ]
         yield from self._told(log, [*found, *self._unread(log, "xid")], "Xid of concern")
 
@@ -98,17 +98,18 @@ class KernelXid(KernelCheck):
         """Lines with the form of a numbered error whose number cannot be read: they may be any of them."""
         for event in log.events:
             if event.kind == kind and event.code is None:
-                message = f"an error whose number cannot be read (log line {event.line}): {event.text[:160]}"
+                message = f"an error whose number cannot be read ({log.place(event)}): {event.text[:160]}"
                 remedy = "Look at the line: what its number means, NVIDIA's catalog tells."
                 yield self.finding(Verdict.UNKNOWN, "host", message, remedy=remedy, evidence="kernel-log")
 
     def _judged(
-        self, group: list[KernelEvent], labels: dict[str, str], decision: _Decision, word: str = "Xid"
+        self, log: KernelLog, group: list[KernelEvent], labels: dict[str, str], decision: _Decision, word: str = "Xid"
     ) -> Finding | None:
         if decision.verdict is Verdict.PASS:
             return None
         event = group[0]
-        times = f", {len(group)} times" if len(group) > 1 else ""
+        count = sum(one.times for one in group)
+        times = f", {count} times" if count > 1 else ""
         by = f", from {event.process}" if event.process else ""
         remedy = decision.remedy or _REMEDIES.get(decision.fault_class or FaultClass.REBOOT_ONCE, self.remedy)
         details = listed(dict.fromkeys(text for one in group if (text := _detail(one))), limit=3)
@@ -116,7 +117,7 @@ class KernelXid(KernelCheck):
         return self.finding(
             since(decision.verdict, event),
             labels.get(str(event.pci_address), str(event.pci_address or "host")),
-            f"{word} {event.code}{times}{by}: {meaning} (log line {event.line}){cured(event)}",
+            f"{word} {event.code}{times}{by}: {meaning} ({log.place(event)}){cured(event)}",
             measured=f"{word} {event.code} {decision.name}".strip(),
             expected=f"no {word} of concern since boot",
             fault_class=decision.fault_class,
@@ -141,7 +142,7 @@ class KernelSxid(KernelXid):
         found = [
             finding
             for group in _grouped(events)
-            if (finding := self._judged(group, {}, _sxid_decision(group), "SXid")) is not None
+            if (finding := self._judged(log, group, {}, _sxid_decision(group), "SXid")) is not None
         ]
         yield from self._told(log, [*found, *self._unread(log, "sxid")], "SXid of concern")
 
@@ -169,7 +170,7 @@ class FallenOffBus(KernelCheck):
             yield self.finding(
                 since(Verdict.FAIL, event),
                 labels.get(str(event.pci_address), str(event.pci_address or "host")),
-                f"fell off the bus (log line {event.line}): {event.text[:200]}{cured(event)}",
+                f"fell off the bus ({log.place(event)}): {event.text[:200]}{cured(event)}",
                 measured="off the bus",
                 expected="on the bus since boot",
                 evidence="kernel-log",
@@ -182,7 +183,7 @@ def _grouped(events: list[KernelEvent]) -> Iterator[list[KernelEvent]]:
     """Events of one number and device together, in order of their first line."""
     groups: dict[tuple[object, ...], list[KernelEvent]] = {}
     for event in events:
-        key = (event.code, event.pci_address, event.fatal, event.action, event.cause, event.cured)
+        key = (event.code, event.pci_address, event.host, event.fatal, event.action, event.cause, event.cured)
         groups.setdefault(key, []).append(event)
     return iter(groups.values())
 
@@ -192,15 +193,16 @@ def _causes(events: list[KernelEvent]) -> list[KernelEvent]:
 
     A removed channel that names its cause keeps it only where the log has no line of that cause.
     """
-    seen = {(event.code, event.pci_address) for event in events}
-    others = {event.pci_address for event in events if event.code != _CHANNEL_REMOVED}
-    last = {event.pci_address: event for event in events if event.code == _RECOVERY_ACTION}
+    gpus = [(event.host, event.pci_address) for event in events]
+    seen = {(event.code, gpu) for event, gpu in zip(events, gpus, strict=True)}
+    others = {gpu for event, gpu in zip(events, gpus, strict=True) if event.code != _CHANNEL_REMOVED}
+    last = {gpu: event for event, gpu in zip(events, gpus, strict=True) if event.code == _RECOVERY_ACTION}
     found = []
-    for event in events:
-        if event.code == _RECOVERY_ACTION and event is not last[event.pci_address]:
+    for event, gpu in zip(events, gpus, strict=True):
+        if event.code == _RECOVERY_ACTION and event is not last[gpu]:
             continue
-        unseen = event.cause is not None and (event.cause, event.pci_address) not in seen
-        if event.code != _CHANNEL_REMOVED or unseen or event.pci_address not in others:
+        unseen = event.cause is not None and (event.cause, gpu) not in seen
+        if event.code != _CHANNEL_REMOVED or unseen or gpu not in others:
             found.append(event if unseen else replace(event, cause=None))
     return found
 
@@ -237,7 +239,14 @@ def _xid_decision(event: KernelEvent) -> _Decision:
         return _Decision(cause.effect, cause.fault_class, meaning, row.name)
     if code == _CHANNEL_REMOVED:  # alone: a process was killed, or Fabric Manager lost the switch
         return _Decision(Verdict.WARN, row.fault_class, row.meaning, row.name)
+    if row.effect is Verdict.PASS and event.text.endswith(f" {code}") and _begins_another(code):
+        meaning = "the line ends with this number, and may have been cut within it"
+        return _Decision(Verdict.WARN, None, meaning, row.name)
     return _Decision(row.effect, row.fault_class, row.meaning, row.name)
+
+
+def _begins_another(code: int) -> bool:
+    return any(str(other).startswith(str(code)) for other in xids() if other != code)
 
 
 def _nvlink5_decision(event: KernelEvent, row: ErrorCode) -> _Decision:

@@ -9,6 +9,7 @@ from profiles.models import Expectation
 from validation.checks.base import Check
 from validation.checks.kernel import cured, labels_of, since, unfinished
 from validation.checks.wording import counted
+from validation.facts.gpu import GpuInventory
 from validation.facts.host import KernelEvent, KernelLog
 from validation.facts.kernel_kinds import UNTIL_RELOADED
 from validation.facts.store import Facts
@@ -23,8 +24,8 @@ _FULL = re.compile(
     r"(?P<driver>\S+) [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.\d: \S+ Gb/s available PCIe bandwidth "
     r"\((?P<full>\d+(?:\.\d+)?) GT/s PCIe x(?P<lanes>\d+) link\)"
 )
-# Drivers of network cards that print this line themselves: the link is theirs, and it trained at fewer lanes.
 _GSP_XIDS = (119, 120)  # timeout and error of the GPU's system processor
+# Drivers of network cards that print this line themselves: the link is theirs, and it trained at fewer lanes.
 _NICS = ("mlx5_core", "mlx4_core", "ena", "efa", "irdma", "bnxt_en", "ice")
 _FAST_GBPS = 100.0  # Gb/s a device must be capable of to matter here: a GPU, a NIC or an NVMe drive, no management port
 
@@ -47,20 +48,19 @@ class PcieLimited(Check):
         yield from _whole(self, log, found, "network card below its PCIe width")
 
     def _limited(self, log: KernelLog) -> Iterable[Finding]:
-        found = [
-            (event, match)
-            for event in log.events
-            if event.kind == "pcie-limited"
-            and (match := _LIMITED.search(event.text)) is not None
-            and float(match["could"]) >= _FAST_GBPS
-        ]
+        events = [(event, _LIMITED.search(event.text)) for event in log.events if event.kind == "pcie-limited"]
+        for event, match in events:
+            if match is None:
+                message = f"a link below its capability, in words that cannot be read: {event.text[:160]}"
+                yield self.finding(Verdict.WARN, event.pci_address or "host", message, remedy="Look at lspci -vv.")
+        found = [(event, match) for event, match in events if match and float(match["could"]) >= _FAST_GBPS]
         shared = _by_design(log, [match for _, match in found])
         for event, match in found:
             now = f"x{match['width']} at {match['speed']} GT/s"
             could = f"x{match['lanes']} at {match['full']} GT/s"
             narrow = match["driver"] in _NICS and int(match["width"]) < int(match["lanes"])
             if narrow and _kind_of_link(match) not in shared:
-                message = f"{match['driver']} trained at {now} of {could} (kernel log line {event.line}){cured(event)}"
+                message = f"{match['driver']} trained at {now} of {could} (kernel {log.place(event)}){cured(event)}"
                 verdict = since(Verdict.FAIL, event)
                 yield self.finding(verdict, match["device"], message, measured=now, expected=could)
             else:
@@ -181,7 +181,7 @@ _SLIGHT: dict[str, tuple[Verdict, FaultClass | None, str, str]] = {
     "aer": (
         Verdict.WARN,
         None,
-        "corrected PCIe errors",
+        "PCIe errors that were corrected, or that no line calls grave",
         "Watch the count: a link that needs correcting is failing.",
     ),
     "machine-check": (
@@ -228,15 +228,16 @@ class KernelEvents(Check):
 
     def evaluate(self, facts: Facts, expected: Expectation) -> Iterable[Finding]:  # noqa: ARG002 - part of the shape
         log = facts.need(KernelLog)
-        found = list(self._events(log, labels_of(facts)))
+        found = list(self._events(log, _answering(facts)))
         yield from _whole(self, log, found, "other message of concern", also=_unlisted(log))
 
     def _events(self, log: KernelLog, answering: Collection[str]) -> Iterable[Finding]:
-        groups: dict[tuple[str, str, bool, str | None], list[KernelEvent]] = {}
+        groups: dict[tuple[object, ...], list[KernelEvent]] = {}
         for event in _with_own_cause(log):
             where = event.pci_address or event.device or "host"
-            groups.setdefault((event.kind, where, event.fatal is True, event.cured), []).append(event)
-        for (_, where, _, _), events in groups.items():
+            key = (event.kind, where, event.host, event.fatal is True, event.cured)
+            groups.setdefault(key, []).append(event)
+        for events in groups.values():
             event = events[0]
             meaning = _meaning(event.kind, grave=event.fatal is True)
             if meaning is None:
@@ -244,9 +245,11 @@ class KernelEvents(Check):
             verdict, fault, text, remedy = meaning
             mended = event.cured or (_WORKS_NOW if _answers(event, answering) else None)
             verdict = Verdict.WARN if mended and verdict is Verdict.FAIL else verdict
-            count = f", {counted(len(events), 'line')}" if len(events) > 1 else ""
-            message = f"{text}{count} (kernel log line {event.line}): {event.text[:160]}"
+            times = sum(one.times for one in events)
+            count = f", {counted(times, 'line')}" if times > 1 else ""
+            message = f"{text}{count} (kernel {log.place(event)}): {event.text[:160]}"
             message += f"; {mended}" if mended else ""
+            where = event.pci_address or event.device or "host"
             yield self.finding(verdict, where, message, fault_class=fault, remedy=remedy)
 
 
@@ -266,18 +269,30 @@ def _meaning(kind: str, *, grave: bool) -> tuple[Verdict, FaultClass | None, str
 
 def _with_own_cause(log: KernelLog) -> Iterator[KernelEvent]:
     """The events without those that only repeat, in other words, what another line has said already."""
-    numbered = {event.pci_address for event in log.events if event.kind == "xid" and event.code in _GSP_XIDS}
-    explained = any(event.kind in _SAY_WHY for event in log.events)
+    numbered = {(e.host, e.pci_address, e.cured) for e in log.events if e.kind == "xid" and e.code in _GSP_XIDS}
+    explained = {(e.host, e.pci_address, e.cured) for e in log.events if e.kind in _SAY_WHY}
     for event in log.events:
-        if event.kind == "gsp-timeout" and event.pci_address in numbered:
+        if event.kind == "gsp-timeout" and (event.host, event.pci_address, event.cured) in numbered:
             continue  # kernel.xid speaks of it
-        if event.kind == "gpu-probe" and explained:
+        if event.kind == "gpu-probe" and any(_is_of(event, *one) for one in explained):
             continue
         yield event
 
 
+def _is_of(probe: KernelEvent, host: str, address: str | None, mended: str | None) -> bool:
+    """Whether a cause is that of a failed probe: of the same GPU where both name one, and as much of the past."""
+    same = probe.pci_address == address or None in (probe.pci_address, address)
+    return same and (probe.host, probe.cured) == (host, mended)
+
+
+def _answering(facts: Facts) -> Collection[str]:
+    """The addresses of the GPUs that the driver works with now."""
+    lost = facts.need(GpuInventory).lost if GpuInventory in facts else ()
+    return {address for address, label in labels_of(facts).items() if not {address, label}.intersection(lost)}
+
+
 def _answers(event: KernelEvent, answering: Collection[str]) -> bool:
     """Whether the driver now works with what the line says it could not: the state has changed since the line."""
-    if event.kind in UNTIL_RELOADED:
-        return bool(answering)
-    return event.kind in _OF_ONE_GPU and event.pci_address in answering
+    if event.pci_address is None:
+        return bool(answering) and event.kind in UNTIL_RELOADED and event.kind not in _OF_ONE_GPU
+    return event.pci_address in answering and event.kind in (*UNTIL_RELOADED, *_OF_ONE_GPU)

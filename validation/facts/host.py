@@ -46,6 +46,8 @@ class KernelEvent:
     ``registers`` the words in its brackets: intrinfo, errorstatus and more.
     ``device`` is a disk, a filesystem or a NIC that the line names without a PCI address.
     ``cured`` says what happened after it that may have mended it: the host was started again, or the driver loaded.
+    ``host`` is the name that stands before the line, of a log that several hosts may have written; ``times`` is how
+    often syslog saw the message in a row.
     """
 
     kind: str
@@ -61,6 +63,8 @@ class KernelEvent:
     device: str | None = None
     cured: str | None = None
     registers: tuple[int, ...] = ()
+    host: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,11 @@ class KernelLog:
     lines: int
     from_boot: bool = True
     unlisted: tuple[str, ...] = ()
+
+    def place(self, event: KernelEvent) -> str:
+        """Where an event stands: its line, and its host where the log is of several."""
+        several = len({one.host for one in self.events}) > 1
+        return f"log line {event.line}{f' of {event.host}' if several and event.host else ''}"
 
 
 @dataclass(frozen=True)

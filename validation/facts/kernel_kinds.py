@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 # Kinds that only tell of a driver that did not get hold of its GPU: past once the driver is loaded again.
-UNTIL_RELOADED = ("api-mismatch", "driver-conflict", "nouveau", "module-rejected")
+UNTIL_RELOADED = ("api-mismatch", "driver-conflict", "nouveau", "module-rejected", "gpu-probe")
 _NIC = r"(?:mlx5_core|mlx5_ib|infiniband mlx5_\d+)\b"
 _EFA = r"(?:efa\b|infiniband (?:rdmap\w+|efa_\d+):)"
 
@@ -105,6 +105,7 @@ _PATTERNS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("aer:", r"\bAER:.*(?:\berrors?\b|recovery failed)"),
             ("pcie bus error", r"PCIe Bus Error: severity="),
+            ("can't recover", r"\bAER: can't recover"),
         ),
     ),
     (
@@ -203,7 +204,7 @@ _HARMLESS = re.compile(
     # To forget blocks, or to write zeros over them, is what a drive may refuse.
     r"error, dev \S+, sector \d+ op 0x[39]:|"
     # The USB-C port of workstation boards, and a laptop's firmware that knows no power modes.
-    r"^nvidia-gpu \S+: i2c timeout|from SBIOS\b|^EXT4-fs warning|no error_detected callback",
+    r"^nvidia-gpu \S+: i2c timeout|from SBIOS\b|^EXT4-fs warning",
     re.I,
 )
 _UNCORRECTED = re.compile(
@@ -216,6 +217,15 @@ _DEVICE = re.compile(
     r"\berror(?:,| on) dev(?:ice)? (?P<dev>[a-z][\w-]*)|^nvme (?P<nvme>nvme\d+)|^(?P<disk>nvme\d+n\d+): |"
     r"^(?:XFS|EXT4-fs|BTRFS)[^(]*\((?:device )?(?P<fs>[\w-]+)\)|^infiniband (?P<ib>\w+):|^EDAC \w* ?(?P<mc>MC\d+):|"
     r"NETDEV WATCHDOG: (?P<netdev>\w+)"
+)
+# What a message begins with that only the kernel says, for those of its kinds that are told by their beginning.
+BEGINS = (
+    r"(?:NVRM: |nvidia: |nvidia-(?:uvm|modeset|nvlink|nvswitch\d*|drm)\b|\[drm|(?:NMI )?watchdog: |mce: |EDAC |BERT: |"
+    r"(?:\{\d+\})?\[Hardware Error\]|Memory failure: |EXT4-fs |XFS \(|BTRFS |BUG: |Oops: |rcu: |INFO: (?:task|rcu)|"
+    r"Kernel panic - |general protection fault|kernel BUG at|Unable to handle kernel|Internal error: |Out of memory: |"
+    r"oom-kill:|blk_update_request: |I/O error, dev|Buffer I/O error|critical \w+ error, dev|NETDEV WATCHDOG|"
+    r"Loading of |infiniband \w+: |nvme nvme\d+: |nvme\d+\w*: |"
+    r"[\w.-]{1,32} [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][: ])"
 )
 
 

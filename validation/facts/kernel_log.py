@@ -29,7 +29,7 @@ _ADDRESS = re.compile(r"\b(?:PCI:)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{
 _TABLE = re.compile(r"^NVRM:\s+-?\d+\s+\d+\s+\S+\s+0x")
 # Messages of the driver that run over several lines, which dmesg and syslog show as several messages.
 _OPENS = re.compile(r"^NVRM: (?:The NVIDIA GPU |This PCI I/O region |API mismatch: )")
-_NO_PART = re.compile(r"^NVRM: (?:loading|GPU|Xid|The NVIDIA|This PCI|API)\b")
+_PART = re.compile(r"^NVRM: (?!(?:loading|GPU|Xid|The NVIDIA|This PCI|API)\b)")
 _PARTS_MAX = 10
 
 # How a log begins: at second 0 of the kernel's clock, or, without clock, with the kernel's name among the first lines.
@@ -41,14 +41,14 @@ _BOOT_LINES = 10
 def parse(text: str) -> KernelLog:
     """Every event in order of its line. Raises ParseError where there is no line, or none is the kernel's."""
     said = list(kernel_lines.read(text))
-    joined = [(line, _events(line)) for line in _joined(said)]
-    events = [event for _, found in joined for event in found]
+    joined = [(line, _told(line)) for line in _joined(said)]
+    events = [event for _, event in joined if event is not None]
     if not said:
         raise ParseError(TOOL, 0, "the log is empty: not a single line, so nothing was looked at")
     if not events and not any(line.known for line in said):
         first = text.strip().splitlines()[0][:120]
         raise ParseError(TOOL, 1, f"no line has the kernel's clock or means anything: {first!r}")
-    rest = (line.message for line, found in joined if not found and _may_be_new(line))
+    rest = (line.message for line, event in joined if event is None and _may_be_new(line))
     return KernelLog(kernel_after.judged(_heads(events), said), len(said), unlisted=kernel_routine.unlisted(rest))
 
 
@@ -68,10 +68,10 @@ def _joined(said: Sequence[KernelLine]) -> Iterator[KernelLine]:
     while at < len(said):
         line, parts = said[at], 1
         while _OPENS.match(line.message) and not line.message.endswith((".", "!")) and parts < _PARTS_MAX:
-            following = said[at + parts].message if at + parts < len(said) else ""
-            if not following.startswith("NVRM: ") or _NO_PART.match(following):
+            following = said[at + parts] if at + parts < len(said) else None
+            if following is None or following.host not in ("", line.host) or not _PART.match(following.message):
                 break
-            line = replace(line, message=f"{line.message} {following[len('NVRM: ') :]}")
+            line = replace(line, message=f"{line.message} {following.message[len('NVRM: ') :]}")
             parts += 1
         yield line
         at += parts
@@ -82,9 +82,9 @@ def _may_be_new(line: KernelLine) -> bool:
     return line.kernel and not _TABLE.match(line.message) and not kernel_kinds.is_harmless(line.message)
 
 
-def _events(line: KernelLine) -> list[KernelEvent]:
+def _told(line: KernelLine) -> KernelEvent | None:
     event = _event(line)
-    return [event] * line.times if event else []
+    return replace(event, host=line.host, times=line.times) if event else None
 
 
 def _event(line: KernelLine) -> KernelEvent | None:
@@ -149,14 +149,11 @@ def _heads(events: Iterable[KernelEvent]) -> list[KernelEvent]:
     """
     found = list(events)
     details = [event.kind == "sxid" and _is_detail(event) for event in found]
-    heads = {(event.code, event.pci_address) for event, detail in zip(found, details, strict=True) if not detail}
-    kept = []
-    for event, detail in zip(found, details, strict=True):
-        error = (event.code, event.pci_address)
-        if detail and error in heads:
-            continue
-        kept.append(event)
-    return kept
+    errors = [(event.code, event.pci_address, event.host) for event in found]
+    heads = {error for error, detail in zip(errors, details, strict=True) if not detail}
+    return [
+        event for event, error, detail in zip(found, errors, details, strict=True) if not (detail and error in heads)
+    ]
 
 
 def _is_detail(event: KernelEvent) -> bool:

@@ -309,6 +309,41 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
 ]
 
 
+def action(word: str, host: str) -> KernelEvent:
+    return xid(154, action=word, host=host)
+
+
+ROWS += [
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(action("Node Reboot Required", "a"), action("None", "b")),
+        ["FAIL GPU3: Xid 154: the driver asks for: Node Reboot Required (log line 40 of a)"],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(45, host="a"), xid(31, host="b")),
+        [
+            "WARN GPU3: Xid 45: channel removed: a process was killed, or it follows an earlier Xid (log line 40 of a)",
+            "WARN GPU3: Xid 31: GPU memory page fault, normally caused by a program (log line 40 of b)",
+        ],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(79, times=3)),
+        ["FAIL GPU3: Xid 79, 3 times: GPU no longer answers on PCIe (log line 40)"],
+    ),
+    (
+        KernelXid,
+        "p5.48xlarge",
+        log(xid(14)),
+        ["WARN GPU3: Xid 14: the line ends with this number, and may have been cut within it (log line 40)"],
+    ),
+]
+
+
 @pytest.mark.parametrize(("check", "instance_type", "change", "said"), ROWS)
 def test_kernel_log(
     host: Callable[[str], Host], check: Any, instance_type: str, change: Callable[[Host], Host], said: list[str]

@@ -55,6 +55,7 @@ def log(*events: KernelEvent) -> Callable[[Host], Host]:
     return lambda h: h.log(*events)
 
 
+SLIGHT = "PCIe errors that were corrected, or that no line calls grave"
 WRAPPED = ["UNKNOWN host: could not look: the kernel log no longer begins at boot, so what was said first is lost"]
 ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (
@@ -73,7 +74,7 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
         KernelEvents,
         "p5.48xlarge",
         log(event("aer", "AER: Corrected error"), event("aer", "AER: Corrected error")),
-        [f"WARN {NIC}: corrected PCIe errors, 2 lines (kernel log line 9): AER: Corrected error"],
+        [f"WARN {NIC}: {SLIGHT}, 2 lines (kernel log line 9): AER: Corrected error"],
     ),
     (
         KernelEvents,
@@ -253,6 +254,57 @@ ROWS: list[tuple[Any, str, Callable[[Host], Host], list[str]]] = [
     (PcieLimited, "p5.48xlarge", lambda h: h.drop(KernelLog), GONE),
     (KernelEvents, "p5.48xlarge", lambda h: h.put(KernelLog((), 900, from_boot=False)), WRAPPED),
     (PcieLimited, "p5.48xlarge", lambda h: h.put(KernelLog((), 900, from_boot=False)), WRAPPED),
+]
+
+
+PROBE = "nvidia: probe of 0000:99:00.0 failed with error -1"
+BOUND = "NVRM: GPU 0000:99:00.0 is already bound to vfio-pci."
+STARTED = "the driver could not start a GPU"
+LIMITED = "mlx5_core: available PCIe bandwidth, limited by"
+CONFLICT = "the NVIDIA driver did not take a GPU: another driver holds it, or this driver does not support it"
+ROWS += [
+    (
+        KernelEvents,
+        "p5.48xlarge",
+        log(at("driver-conflict", BOUND, "0000:99:00.0")),
+        [f"FAIL 0000:99:00.0: {CONFLICT} (kernel log line 9): {BOUND}"],
+    ),
+    (
+        KernelEvents,
+        "p5.48xlarge",
+        lambda h: h.log(at("gpu-init", "x", GPU0)).driver(lost=(GPU0,)),
+        [f"FAIL {GPU0}: {STARTED} (kernel log line 9): x"],
+    ),
+    (
+        KernelEvents,
+        "p5.48xlarge",
+        log(at("gpu-init", "x", GPU0), at("gpu-probe", PROBE, "0000:99:00.0")),
+        [
+            f"WARN {GPU0}: {STARTED} (kernel log line 9): x; the driver answers now",
+            f"FAIL 0000:99:00.0: {STARTED} (kernel log line 9): {PROBE}",
+        ],
+    ),
+    (
+        KernelEvents,
+        "p5.48xlarge",
+        alone(at("driver-conflict", "x", None, cured=REBOOTED), at("gpu-probe", PROBE, "0000:99:00.0")),
+        [
+            f"WARN host: {CONFLICT} (kernel log line 9): x; {REBOOTED}",
+            f"FAIL 0000:99:00.0: {STARTED} (kernel log line 9): {PROBE}",
+        ],
+    ),
+    (
+        KernelEvents,
+        "p5.48xlarge",
+        log(at("gsp-timeout", "x", NIC, host="a"), event("xid", "y", code=119)),
+        [f"FAIL {NIC}: the GPU's system processor does not answer (kernel log line 9 of a): x"],
+    ),
+    (
+        PcieLimited,
+        "p5.48xlarge",
+        log(at("pcie-limited", LIMITED, NIC)),
+        [f"WARN {NIC}: a link below its capability, in words that cannot be read: {LIMITED}"],
+    ),
 ]
 
 

@@ -56,6 +56,23 @@ def test_a_driver_that_did_not_get_its_gpu_and_is_loaded_later_has_it() -> None:
     assert [event.cured for event in events(dmesg(CONFLICT, *BRING_UP, LOADED))] == [RELOADED]
 
 
+def test_a_driver_that_only_a_program_calls_loaded_cures_nothing() -> None:
+    said = f"Mar 04 09:30:02 node-3 agent[8]: {BRING_UP[0]}\nMar 04 09:31:02 node-3 agent[8]: {LOADED}\n"
+    assert [event.cured for event in events(journal(CONFLICT) + said)] == [None]
+
+
+def test_what_came_after_is_told_by_time_where_the_newest_line_stands_first() -> None:
+    again = CONFLICT.replace("1 dev", "2 dev")
+    text = journal(CONFLICT, *BRING_UP, LOADED, again)
+    newest_first = "".join(f"{line}\n" for line in reversed(text.splitlines()))
+    assert [event.cured for event in events(newest_first)] == [None, RELOADED]
+
+
+def test_a_probe_that_failed_is_past_once_the_driver_is_loaded_again() -> None:
+    failed = "nvidia: probe of 0000:4c:00.0 failed with error -1"
+    assert [event.cured for event in events(dmesg(failed, *BRING_UP, LOADED, failed))] == [RELOADED, None]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -136,6 +153,42 @@ def aer(status: str, mask: str = "00000000") -> str:
 )
 def test_a_request_that_a_function_does_not_support_harms_nothing(status: str, mask: str, fatal: bool) -> None:
     assert [event.fatal for event in events(aer(status, mask))] == [fatal, fatal]
+
+
+def test_room_on_one_host_is_none_on_another() -> None:
+    text = journal(BAR_FORMS[0], host="a") + journal("pci 0000:4c:00.0: BAR 1: assigned [mem 0x20-0x3f]", host="b")
+    assert [(event.kind, event.host) for event in events(text)] == [("bar-unassigned", "a")]
+
+
+def test_a_grave_error_of_a_neighbour_is_not_excused_by_an_unsupported_request() -> None:
+    grave = "nvidia 0000:9b:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)"
+    text = f"[    9.000000] {grave}\n" + aer("00100000")
+    assert [event.fatal for event in events(text)] == [True, False, False]
+
+
+def test_an_unsupported_request_that_the_hardware_calls_fatal_is() -> None:
+    assert [event.fatal for event in events(aer("00100000").replace("Non-Fatal", "Fatal"))] == [True, True]
+
+
+def test_the_failed_recovery_from_an_unsupported_request_harms_nothing_and_any_other_does() -> None:
+    text = aer("00100000") + dmesg("pcieport {}: AER: device recovery failed")
+    assert [event.fatal for event in events(text.format("0000:40:01.1"))] == [False, False, False]
+    assert [event.fatal for event in events(text.format("0000:80:01.1"))] == [False, False, True]
+
+
+def test_an_old_kernel_names_the_function_by_its_number() -> None:
+    text = aer("00100000").replace("received: 0000:41:00.0", "received: id={}")
+    assert [event.fatal for event in events(text.format("4100"))] == [False, False]
+    assert [event.fatal for event in events(text.format("4200"))] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "live",
+    ["mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4", "[Hardware Error]: Uncorrected, restartable."],
+)
+def test_an_error_long_after_the_firmwares_record_is_of_now(live: str) -> None:
+    text = dmesg("BERT: Error records from previous boot:", "[Hardware Error]: event severity: fatal", *"abcdef", live)
+    assert [event.cured for event in events(text)] == [RESTARTED, None]
 
 
 def test_what_the_firmware_recorded_before_the_start_is_past_and_what_comes_later_is_not() -> None:

@@ -28,6 +28,10 @@ FORMS = {
     "dmesg -H": "[Mar 4 09:15] {}",
     "dmesg -H, later lines": "[  +0.000061] {}",
     "dmesg --time-format iso": "2025-03-04T09:15:02,120045+00:00 {}",
+    "dmesg -d": "[   88.120045 <    0.000061>] {}",
+    "dmesg -d -T": "[Tue Mar  4 09:15:02 2025 <    0.000061>] {}",
+    "journalctl -o short-delta": "[   88.120045 <    0.000061 >] node-3 kernel: {}",
+    "journalctl -o short-delta, the first line": "[   88.120045                ] node-3 kernel: {}",
     "dmesg -x --time-format iso": "kern  :err   : 2025-03-04T09:15:02,120045+00:00 {}",
     "the kernel's own device": "3,1422,88120045,-;{}",
     "journalctl -k": "Mar 04 09:15:02 node-3 kernel: {}",
@@ -46,6 +50,15 @@ FORMS = {
     "a quotation": "> > [   88.120045] {}",
     "pasted with a tab": "\t[   88.120045] {}",
     "pdsh and ansible": "node-3: [   88.120045] {}",
+    "pdsh of a syslog": "node-3: Mar  4 09:15:02 node-3 kernel: {}",
+    "pdsh of dmesg -T": "node-3: [Tue Mar  4 09:15:02 2025] {}",
+    "pdsh of dmesg --time-format iso": "node-3: 2025-03-04T09:15:02,120045+00:00 {}",
+    "pdsh of messages alone": "node-3: {}",
+    "a syslog without the name of the kernel": "Mar  4 09:15:02 node-3 {}",
+    "dates alone": "2025-03-04T09:15:02.120045Z {}",
+    "rsyslog in the form of RFC 5424": "<3>1 2025-03-04T09:15:02.120045+00:00 node-3 kernel - - - {}",
+    "what the container runtime keeps": "2025-03-04T09:15:02.120045678Z stderr F {}",
+    "a program that passes it on with its clock": "Mar  4 09:15:02 node-3 dmesg[812]: [   88.120045] {}",
     "docker compose": "agent-1  | [   88.120045] {}",
     "kubectl logs --timestamps": "2025-03-04T09:15:02.120045678Z [   88.120045] {}",
     "kubectl logs --prefix": "[pod/kmsg-7x9/reader] [   88.120045] {}",
@@ -60,6 +73,31 @@ FORMS = {
 def test_a_message_is_the_same_in_every_form(form: str) -> None:
     line = only(form.format(SAID))
     assert (line.message, line.kernel, line.known) == (SAID, True, True)
+
+
+# Messages that are told by how they begin: none of the form may be left before them, and none of them taken for it.
+BEGINNINGS = {
+    "mlx5_core 0000:4c:00.0: Health issue observed, firmware internal error": "nic-down",
+    "efa 0000:4c:00.0: Reading REG: (polling) timeout": "nic-down",
+    "nvidia 0000:4c:00.0: Unable to change power state from D3cold to D0, device inaccessible": "fallen-off-bus",
+    "EXT4-fs error (device nvme1n1): ext4_lookup:1785: inode #2: comm ls: bad": "fs-error",
+    "XFS (nvme1n1): Metadata corruption detected at xfs_agf_verify": "fs-error",
+    "BTRFS error (device nvme1n1): parent transid verify failed": "fs-error",
+    "watchdog: BUG: soft lockup - CPU#3 stuck for 23s! [a:7]": "soft-lockup",
+    "rcu: INFO: rcu_sched self-detected stall on CPU": "soft-lockup",
+    "BUG: unable to handle page fault for address: ffffffffc0a0b000": "oops",
+    "EDAC MC0: 1 UE memory read error on CPU_SrcID#0": "machine-check",
+    "Memory failure: 0x1234: recovery action for dirty page: Failed": "machine-check",
+    "mce: [Hardware Error]: CPU 3: Machine Check Exception: 5": "machine-check",
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+def test_a_fault_told_by_how_its_message_begins_is_found_in_every_form(form: str) -> None:
+    quiet = "[    0.000000] Linux version 6.8.0\n"
+    for message, kind in BEGINNINGS.items():
+        found = kernel_log.parse(quiet + form.format(message)).events
+        assert [event.kind for event in found] == [kind], message
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
@@ -107,8 +145,9 @@ def test_a_message_that_syslog_saw_again_and_again_is_counted_so_often() -> None
     again = "Mar  4 09:15:02 n kernel: message repeated 3 times: [ [   88.120045] NVRM: Xid (PCI:0000:4c:00): 13, text]"
     line = only(again)
     assert (line.message, line.times) == ("NVRM: Xid (PCI:0000:4c:00): 13, text", 3)
-    assert [event.code for event in kernel_log.parse(again).events] == [13, 13, 13]
-    assert only(again.replace("3 times", "99999 times")).times == 1000
+    assert [(event.code, event.times) for event in kernel_log.parse(again).events] == [(13, 3)]
+    (event,) = kernel_log.parse(again.replace("3 times", "999999 times")).events
+    assert event.times == 999_999  # one event: as many would fill the memory
 
 
 def test_remarks_of_journalctl_and_empty_lines_are_not_counted() -> None:
@@ -130,6 +169,27 @@ def test_a_host_that_starts_again_is_counted_by_its_name() -> None:
         ("a", 1),
         ("b", 0),
     ]
+
+
+def test_what_pdsh_gathers_from_several_hosts_is_told_apart_by_their_names() -> None:
+    text = "n1: [   88.120045] x\nn2: [   88.120046] y\n"
+    assert [(line.host, line.message) for line in kernel_lines.read(text)] == [("n1", "x"), ("n2", "y")]
+
+
+@pytest.mark.parametrize("form", ["[   88.12004{}] ", "[Tue Mar  4 09:15:0{} 2025] ", "Mar  4 09:15:0{} n kernel: "])
+def test_messages_that_were_run_together_in_one_line_are_told_apart(form: str) -> None:
+    text = " ".join(form.format(at) + f"message {at}" for at in range(3))
+    assert [line.message for line in kernel_lines.read(text)] == ["message 0", "message 1", "message 2"]
+    assert only("Mar  4 09:15:02 n kernel: [   88.120045] whole").message == "whole"
+
+
+def test_a_journal_with_the_newest_line_first_is_read_from_its_end() -> None:
+    old = "".join(f"Mar 03 09:15:0{at} n kernel: old {at}\n" for at in (3, 2, 1))
+    new = "".join(f"Mar 04 09:15:0{at} n kernel: new {at}\n" for at in (3, 2, 1))
+    text = f"{new}-- Boot 0123456789abcdef0123456789abcdef --\n{old}"
+    read = [(line.number, line.message, line.boots) for line in kernel_lines.read(text)]
+    assert read[0] == (7, "old 1", 0)
+    assert read[-1] == (1, "new 3", 1)
 
 
 ENTRIES = [
@@ -161,6 +221,11 @@ def test_dmesg_as_json_and_dockers_log_files_are_read() -> None:
     for text in (dmesg, docker):
         assert kernel_lines.is_kernel_log(text)
         assert next(kernel_lines.read(text)).message == SAID
+
+
+def test_an_entry_that_does_not_tell_who_said_it_may_be_the_kernels() -> None:
+    entry = {"__CURSOR": "s=1", "MESSAGE": SAID}
+    assert [event.kind for event in kernel_log.parse(f"{json.dumps(entry)}\n" * 2).events] == ["gpu-init"] * 2
 
 
 def test_half_a_json_entry_is_refused_by_its_number() -> None:
