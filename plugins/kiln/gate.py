@@ -18,7 +18,7 @@ from plugins.kiln.wire import one_line, scrub
 from profiles.errors import KilnError
 from validation import unit_memory
 from validation.report.model import BurnInRecord, HostReport, StackReport
-from validation.runner import Options, Target
+from validation.target import Options, Target
 from validation.verdict import Finding, Verdict, combine, combine_stack
 
 Progress = Callable[[str, str, str], None]

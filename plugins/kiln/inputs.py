@@ -10,7 +10,7 @@ from typing import Any
 from plugins.kiln.wire import UNKNOWN
 from profiles.expectation import expect
 from profiles.models import BURN_IN_LEVELS
-from validation.runner import Options, Target
+from validation.target import Options, Target
 from validation.unit_file import OFF, UnitFile, of_setting
 
 # property -> (types, required)

@@ -27,6 +27,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from plugins.kiln import healthy, inputs, ssh_key, wire
 from plugins.kiln.gate import CANCEL_PATIENCE_S, Gate, Validate
 from plugins.kiln.progress import EngineLog, StatusLine
+from validation.report.model import StackReport
 
 VERSION = "0.1.0"
 GATE = "kiln:index:HealthGate"
@@ -262,10 +263,13 @@ def serve(validate: Validate, engine_address: str) -> None:
         signal.pause()  # the main thread does nothing but take signals
 
 
-def main(argv: list[str], validate: Validate | None = None) -> None:
-    """Entry of the executable: the engine passes its own address as last argument."""
-    if validate is None:
-        from validation.runner import validate as real
+def _validate(*arguments: Any, **options: Any) -> StackReport:
+    """:func:`validation.runner.validate`, loaded when hosts are judged: a preview judges none, and waits for us."""
+    from validation.runner import validate
 
-        validate = real
+    return validate(*arguments, **options)
+
+
+def main(argv: list[str], validate: Validate = _validate) -> None:
+    """Entry of the executable: the engine passes its own address as last argument."""
     serve(validate, argv[-1] if len(argv) > 1 and not argv[-1].startswith("-") else "")
