@@ -71,6 +71,16 @@ RULES: tuple[Rule, ...] = (
         _IMAGE,
     ),
     Rule(
+        "image",
+        "stack.image",
+        "machine image",
+        Verdict.WARN,
+        FaultClass.CONFIGURATION,
+        "Two images that agree in system, kernel and driver today are upgraded apart tomorrow.",
+        "cloud-init's instance data (AWS ami-id, Alibaba Cloud image-id)",
+        _IMAGE,
+    ),
+    Rule(
         "cuda",
         "stack.cuda",
         "CUDA toolkit",
@@ -128,7 +138,7 @@ def inventory_of(facts: Facts) -> dict[str, str]:
     found: dict[str, object] = {}
     if HostInfo in facts:
         host = facts.need(HostInfo)
-        found.update(os=f"{host.os_id} {host.os_version}", kernel=host.kernel)
+        found.update(os=f"{host.os_id} {host.os_version}", kernel=host.kernel, image=host.image)
     if GpuInventory in facts:
         inventory = facts.need(GpuInventory)
         found["driver"] = inventory.driver_version

@@ -257,3 +257,4 @@ class HostInfo:
     instance_id: str | Missing
     root: str
     instance_type: str | Missing = ABSENT  # what the machine says of itself, where its provider writes it there
+    image: str | Missing = ABSENT  # the id of the image it was made from, as cloud-init keeps it

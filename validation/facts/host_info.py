@@ -34,6 +34,7 @@ def parse(hostname: str, root: str, *, os_release: str, kernel: str, boot_id: st
         boot_id=boot,
         instance_id=ABSENT if instance is None else instance_id(instance),
         instance_type=ABSENT if instance is None else instance_type(instance),
+        image=ABSENT if instance is None else _values(instance).get("image") or ABSENT,
         root=root,
     )
 

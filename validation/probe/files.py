@@ -20,6 +20,8 @@ PCI_FILES = (
 )  # fmt: skip
 DMI_FILES = ("board_asset_tag", "product_name", "sys_vendor")
 CLOUD_INIT_ID = "/var/lib/cloud/data/instance-id"
+CLOUD_INIT_DATA = "/run/cloud-init/instance-data.json"
+IMAGE = re.compile(r'"(?:ami|image)[-_]id": *"([\w.-]+)"')  # AWS and Alibaba Cloud, in their metadata as kept there
 NCCL_LIBRARIES = tuple(
     folder + "/libnccl.so.[0-9]*"
     for folder in (
@@ -130,6 +132,9 @@ def instance(root: Root) -> Callable[[Write], None]:
             raise ToolMissingError("/sys/class/dmi/id: no such directory")
         for path, name in there:
             write("%s: %s\n" % (name, root.line(path).partition(":")[2].strip()))
+        image = IMAGE.search(root.line(CLOUD_INIT_DATA))
+        if image:
+            write("image: %s\n" % image.group(1))
 
     return task
 

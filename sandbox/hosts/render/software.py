@@ -11,6 +11,7 @@ from sandbox.hosts.state import Host
 
 # Of the EFA driver's, those that count errors. Source: Linux drivers/infiniband/hw/efa/efa_verbs.c.
 EFA_COUNTERS = ("rx_drops", "retrans_timeout_events", "unresponsive_remote_events", "impaired_remote_conn_events")
+IMAGE = "ami-0a1b2c3d4e5f60718"
 NO_DATA = 61  # ENODATA, as fi_info ends with
 ROOT_DISK_BYTES = 107374182400
 
@@ -198,6 +199,7 @@ def files(host: Host) -> dict[str, str | bytes]:
         "sys/module/efa/version": f"{software.efa_driver}g\n",
         "sys/module/efa/initstate": "live\n",
         **cloud_init(host)[1],
+        "run/cloud-init/instance-data.json": json.dumps({"ds": {"meta_data": {"ami-id": IMAGE}}}, indent=1) + "\n",
     }
     for node, cpus in enumerate(host.machine.numa.cpus):
         count = len(host.machine.numa.cpus)

@@ -19,6 +19,7 @@ ALIKE = {
     "driver": "580.105.08",
     "kernel": "6.8.0-1044-aws",
     "os": "ubuntu 22.04",
+    "image": "ami-1",
     "cuda": "13.0.88",
     "nccl": "2.28.3",
     "aws_ofi_nccl": "1.17.2",
@@ -91,7 +92,7 @@ def test_what_was_not_read_on_a_host_is_no_difference_and_a_host_not_reached_sta
 
 
 def test_the_inventory_holds_what_could_be_read_and_nothing_else() -> None:
-    info = HostInfo("h", "ubuntu", "22.04", "6.8.0-1044-aws", "x86_64", "boot", ABSENT, "/")
+    info = HostInfo("h", "ubuntu", "22.04", "6.8.0-1044-aws", "x86_64", "boot", ABSENT, "/", image="ami-1")
     gpus = (Gpu(0, vbios="96.00.99.00.01", gsp_firmware=Missing(Reason.NOT_APPLICABLE, "N/A")), Gpu(1, vbios="96.1"))
     components = Components(ABSENT, "1.45.0", ABSENT, "1.17.2", ("2.27.7", "2.28.3"), ABSENT, ABSENT, ABSENT)
     facts = [info, GpuInventory("nvml", gpus, driver_version="580.105.08"), components]
@@ -99,6 +100,7 @@ def test_the_inventory_holds_what_could_be_read_and_nothing_else() -> None:
     found = uniform.inventory_of(Facts({type(fact): fact for fact in facts}))
     assert found == {
         "os": "ubuntu 22.04",
+        "image": "ami-1",
         "kernel": "6.8.0-1044-aws",
         "driver": "580.105.08",
         "vbios": "96.00.99.00.01, 96.1",

@@ -187,7 +187,7 @@ def test_the_host_says_who_it_is() -> None:
         os_release=RELEASE,
         kernel="Linux 6.8.0-1021-aws x86_64\n",
         boot_id=BOOT,
-        instance="board_asset_tag: i-0abc\nproduct_name: p5.48xlarge\n",
+        instance="board_asset_tag: i-0abc\nproduct_name: p5.48xlarge\nimage: ami-1\n",
     )
     assert (host.os_id, host.os_version, host.kernel, host.architecture) == (
         "ubuntu",
@@ -195,7 +195,7 @@ def test_the_host_says_who_it_is() -> None:
         "6.8.0-1021-aws",
         "x86_64",
     )
-    assert (host.boot_id, host.instance_id) == (BOOT.strip(), "i-0abc")
+    assert (host.boot_id, host.instance_id, host.image) == (BOOT.strip(), "i-0abc", "ami-1")
 
 
 @pytest.mark.parametrize(

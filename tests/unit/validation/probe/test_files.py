@@ -23,6 +23,7 @@ TREE = {
     "/sys/class/dmi/id/board_asset_tag": "i-0123456789abcdef0\n",
     "/sys/class/dmi/id/product_name": "p5.48xlarge\n",
     "/var/lib/cloud/data/instance-id": "i-0123456789abcdef0\n",
+    "/run/cloud-init/instance-data.json": '{\n "ds": {"meta_data": {"ami-id": "ami-1", "ami-launch-index": "0"}}\n}\n',
     "/sys/module/efa/version": "2.17.3g\n",
     "/usr/local/cuda-12.6/version.json": '{\n  "cuda": {"version": "12.6.3"}\n}\n',
     GPU + "/vendor": "0x10de\n",
@@ -106,6 +107,7 @@ def test_a_version_file_of_several_lines_is_one_line(root: Root) -> None:
 def test_the_instance_says_who_it_is_by_dmi_and_cloud_init(root: Root) -> None:
     assert output(files.instance(root)) == (
         "board_asset_tag: i-0123456789abcdef0\nproduct_name: p5.48xlarge\ncloud_init_instance_id: i-0123456789abcdef0\n"
+        "image: ami-1\n"
     )
 
 
