@@ -134,8 +134,8 @@ def types_page() -> str:
 _TYPES_INTRODUCTION = (
     "A check that only warns on a type still looks and says what it saw; it does not close the gate, because no source",
     "tells what is right there, only one machine was ever read, or the type is delivered so. Corrupt results, memory",
-    "errors, Xid, lost GPUs and modules that are not linked close the gate on every type. Each value of a profile names",
-    "its source and date (`profiles/`). What is open is settled by a capture of a good host:",
+    "errors, Xid, lost GPUs and modules that are not linked close the gate on every type. Each value of a profile",
+    "names its source and date (`profiles/`). What is open is settled by a capture of a good host:",
     "[CONTRIBUTING.md](../CONTRIBUTING.md) shows where it goes.",
     "",
     "A type that is not here is UNKNOWN: the gate stays shut. Types with other accelerators than NVIDIA GPUs stay so.",
