@@ -13,11 +13,11 @@ from validation.facts.text import lines
 
 TOOL = "nvidia-ctk cdi list"
 SPECIFICATION = "CDI specification"
-_FOUND = re.compile(r"Found (\d+) CDI devices?\b")
+_FOUND = re.compile(r"Found (\d{1,9}) CDI devices?\b")
 _DEVICE = re.compile(r"^(?P<vendor>[\w.-]+)/(?P<kind>[\w-]+)=(?P<name>[\w.:-]+)$")
 _BROKEN = re.compile(r'level=warning msg="(?P<path>/\S+): \[?(?P<why>[^\]]*)')
 # What the strategies of nvidia-ctk cdi generate call a GPU by its number: "0", and "gpu0" since 1.14.
-_INDEX = re.compile(r"^(?:gpu)?(?P<index>\d+)$")
+_INDEX = re.compile(r"^(?:gpu)?(?P<index>\d{1,9})$")
 _VERSION = re.compile(r"^\s*NVIDIA Container Toolkit CLI version (\S+)$", re.M)
 _COMMIT = re.compile(r"^\s*commit: ([0-9a-f]{7,40})$", re.M)
 _DRIVER = re.compile(r"/lib(?:cuda|nvidia-ml)\.so\.(\d+\.\d+(?:\.\d+)?)\b")

@@ -39,6 +39,7 @@ _CLASSES = {
     "bridge": "0680",
     "audio device": "0403",
 }
+_GPU_OR_SWITCH = re.compile(r"^(?:VGA|3D|Display|Bridge:|Bridge \[0680\]|(?:Class )?03\d\d: )|NVIDIA|\b10de:")
 _VENDORS = (
     ("nvidia ", "10de"),
     ("mellanox ", "15b3"),
@@ -48,11 +49,13 @@ _VENDORS = (
     ("microsoft ", "1414"),
 )
 _LINK = re.compile(
-    r"^\s*Lnk(?P<which>Cap|Sta):.*?Speed (?:unknown|(?P<speed>\d+(?:\.\d+)?)GT/s)[^,]*, Width x(?P<width>\d+)"
+    r"^\s*Lnk(?P<which>Cap|Sta):.*?Speed (?:unknown|(?P<speed>\d{1,4}(?:\.\d+)?)GT/s)[^,]*, Width x(?P<width>\d{1,3})\b"
 )
 _BUS = re.compile(r"^\s*Bus: primary=\w+, secondary=(?P<first>[0-9a-f]{2}), subordinate=(?P<last>[0-9a-f]{2})\b")
 _EXPRESS = re.compile(r"^\s*Capabilities: \[\w+\] Express (?:\(v\d\) )?(?P<port>[A-Z][\w/ -]*?)(?: \(Slot[+-]\))?,")
 _ACS = re.compile(r"^\s*ACSCtl:\s*(?P<flags>(?:[A-Z]\w+[+-] ?)+)")
+_ACS_CUT = re.compile(r"^\s*ACSCtl:(?!.*\bReqRedir[+-].*\bCmpltRedir[+-])")
+_OPEN = re.compile(r"\((?:rev|prog-if)\b[^)]*$")
 _DRIVER = re.compile(r"^\s*Kernel driver in use: (?P<driver>\S+)")
 _DENIED = re.compile(r"^\s*Capabilities: <access denied>")
 _TREE = re.compile(r"^\s*[-+ |\\]*\[[0-9a-f]{4,8}:[0-9a-f]{2}\]|^[ |]+[+\\]-[0-9a-f]{2}\.[0-7]", re.MULTILINE)
@@ -84,28 +87,39 @@ def parse_any(text: str) -> PciBus | AcsLines:
     ``dead`` where all of configuration space reads ones (``rev ff``, header type 7f). Raises ParseError where the form
     is one for programs or a tree, a line has lost its address or its end, one is listed twice, or none is listed.
     """
-    controls = tuple(_acs(match["flags"]) for line in lines(text) if (match := _ACS.match(line)))
+    _check_form(text)
+    controls = tuple(_acs(match["flags"]) for line in _whole_lines(text) if (match := _ACS.match(line)))
     if controls and not any(_ADDRESS.match(line.rstrip()) for line in lines(text)):
         return AcsLines(controls)
     return _bus(text, strict=False)
 
 
+def _whole_lines(text: str) -> list[str]:
+    """The lines. Raises ParseError where the flags of one are cut short."""
+    found = lines(text)
+    for number, line in enumerate(found, start=1):
+        if _ACS_CUT.match(line):
+            raise ParseError(TOOL, number, f"{line.strip()[:80]!r} is cut short")
+    return found
+
+
 def _bus(text: str, *, strict: bool) -> PciBus:
-    _check_form(text)
     devices: list[PciDevice] = []
-    for number, line in enumerate(lines(text), start=1):
+    found = _whole_lines(text)
+    for number, line in enumerate(found, start=1):
         match = _ADDRESS.match(line.rstrip())
         if match:
-            devices.append(_function(match["address"], match["rest"] or "", number))
+            devices.append(_function(match["address"], match["rest"] or "", number, last=number == len(found)))
         elif line[:1].strip() and "lspci" not in line and (strict or _BEHEADED.match(line)):
             raise ParseError(TOOL, number, f"{line.strip()[:80]!r} is no PCI function")
         elif devices:
-            devices[-1] = _detail(devices[-1], line)
+            devices[-1] = _detail(devices[-1], line, number)
+        elif _ACS.match(line) or _LINK.match(line):
+            raise ParseError(TOOL, number, f"{line.strip()[:80]!r}: whose that is was left out; give lspci -nnvvv")
         if match and strict and not _numbered(devices[-1]):
             raise ParseError(_NUMBERED, number, f"{line.strip()[:80]!r} has no class and device numbers")
     if not devices:
-        whose = ": whose links these are was left out; give lspci -nnvv" if any(map(_LINK.match, lines(text))) else ""
-        raise ParseError(TOOL, 0, f"no PCI function is listed{whose}")
+        raise ParseError(TOOL, 0, "no PCI function is listed")
     twice = sorted(address for address, times in Counter(one.address for one in devices).items() if times > 1)
     if twice:
         raise ParseError(TOOL, 0, f"listed twice: {', '.join(twice)}")
@@ -142,9 +156,12 @@ def _fields(rest: str) -> re.Match[str] | None:
     return next((match for form in (_BOTH, _NUMBERS, _NAMES) if (match := form.match(rest))), None)
 
 
-def _function(address: str, rest: str, number: int) -> PciDevice:
+def _function(address: str, rest: str, number: int, *, last: bool) -> PciDevice:
+    """``last``: nothing follows the line, not even its end, so it may have been cut before it says (rev ff)."""
     match = _fields(rest)
     full = pci_address(address)
+    if _OPEN.search(rest) or (last and match and not match["tail"] and _GPU_OR_SWITCH.search(rest)):
+        raise ParseError(TOOL, number, f"{f'{address} {rest}'[:80].strip()!r} is cut short; give the whole line")
     if match is None or full is None:
         raise ParseError(TOOL, number, f"{f'{address} {rest}'[:80].strip()!r} does not say what it is; give lspci -nn")
     found = match.groupdict()
@@ -164,7 +181,7 @@ def _vendor(name: str) -> str | Missing:
     return next((number for begins, number in _VENDORS if name.lower().startswith(begins)), ABSENT)
 
 
-def _detail(device: PciDevice, line: str) -> PciDevice:
+def _detail(device: PciDevice, line: str, number: int) -> PciDevice:
     """The function with what one line below it says; a line that is not known here says nothing."""
     if "Unknown header type 7f" in line:
         return replace(device, dead=True)
@@ -173,6 +190,8 @@ def _detail(device: PciDevice, line: str) -> PciDevice:
         return replace(device, link_width=denied, link_width_max=denied, acs=denied)
     for pattern, told in _DETAILS:
         match = pattern.match(line)
+        if match and pattern is _ACS and isinstance(device.acs, Acs):
+            raise ParseError(TOOL, number, f"{line.strip()[:80]!r}: a second one of {device.address}, whose?")
         if match:
             return told(device, match)
     return device

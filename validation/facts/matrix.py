@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from profiles.errors import ParseError
 from validation.facts.text import lines
 
-GPU_LABEL = re.compile(r"^(?:GPU|PPU)(\d+)$")
+GPU_LABEL = re.compile(r"^(?:GPU|PPU)(\d{1,4})$")
 # Labels that a terminal's line break or a paste ran together ("GPU0GPU1", "NIC28NIC29").
 _DEVICE = re.compile(r"(?:GPU|PPU|NIC)\d+|mlx5_\d+")
 _BLANK = "\ue000"  # stands for the blank inside a label of two words while a line is split
+_ROW_OUTSIDE = re.compile(r"^[\s>|]{0,40}(?:GPU|PPU)\d{1,4}\s{1,200}(?P<cells>\S.{0,200})")
 _REST = re.compile(r"^[\d,-]+$|^N/A$")  # what follows the last cell of a row: CPUs, NUMA nodes
 _NETWORK = ("NIC", "mlx", "rdma", "roce", "ib")
 AFFINITY = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
@@ -84,29 +85,42 @@ class _Header:
 def read(text: str, tool: str, words: Words) -> Matrix:
     """The matrix in a text.
 
-    Raises ParseError where there is no header or a second one, where GPU columns and rows are not the same GPUs
-    0..n-1, where a row is shorter or longer than the header, and where the diagonal is not X.
+    Raises ParseError where there is no header or a second one, where rows of another matrix stand around it, where GPU
+    columns and rows are not the same GPUs 0..n-1, where a row is shorter or longer than the header, and where the diagonal is not X.
     """
     numbered = [(number, line.rstrip("\n")) for number, line in enumerate(lines(text), start=1)]
     header = _header(numbered, tool, words)
     gpus: dict[int, Row] = {}
+    outside = [one for one in numbered if one[0] < header.line]
     for number, line in _unwrapped(numbered[header.end :], header, words):
         if not line.strip():
             if gpus:
+                outside += numbered[number:]
                 break
             continue
         label, cells = _cells(line, header, words)
         match = GPU_LABEL.match(label)
         if match is None and not _is_row(label, cells, header, words):
+            outside += numbered[number - 1 :]
             break
         row = Row(number, label, tuple(cells)) if match else _other(number, label, cells, header, tool)
         if match and int(match[1]) in gpus:
             raise ParseError(tool, number, f"a second row for {label}")
         if match:
             gpus[int(match[1])] = row
+    _check_outside(outside, tool, words)
     matrix = _filled(Matrix(header.columns, gpus), header, tool)
     _check_rows(matrix, tool, words)
     return matrix
+
+
+def _check_outside(numbered: Sequence[tuple[int, str]], tool: str, words: Words) -> None:
+    """Raises ParseError where rows stand outside the matrix: of another one, whose header is gone or was not read."""
+    for number, line in numbered:
+        match = _ROW_OUTSIDE.match(line)
+        cells = match["cells"].split()[:2] if match else []
+        if cells[:1] == ["X"] or (len(cells) > 1 and all(map(words.knows, cells))):
+            raise ParseError(tool, number, f"{line.strip()[:80]!r} is a row of another matrix; give one at a time")
 
 
 def _split(line: str, *, tabbed: bool) -> list[str]:

@@ -7,22 +7,23 @@ import re
 
 from profiles.errors import ParseError
 from validation.facts.host import NumaMap, Pair
-from validation.facts.text import clean, cpu_list, lines
+from validation.facts.text import clean, cpu_list, is_count, lines
 
 NUMACTL = "numactl -H"
 LSCPU = "lscpu"
-_AVAILABLE = re.compile(r"^\s*available: (\d+) nodes?\b")
-_CPUS = re.compile(r"^\s*node (\d+) cpus:(.*)$")
-_COUNTED = re.compile(r"\((\d+)\)\s*$")
-_DISTANCES = re.compile(r"^\s*(\d+):((?:\s+\d+)+)\s*$")
-_NUMBERS = re.compile(r"^[\s\d]*\d\s*$")
+_AVAILABLE = re.compile(r"^\s*available: (\d{1,9}) nodes?\b")
+_CPUS = re.compile(r"^\s*node (\d{1,9}) cpus:(.*)$")
+_COUNTED = re.compile(r"\((\d{1,9})\)\s*$")
+_DISTANCES = re.compile(r"^\s*(\d{1,9}):((?:\s+\d{1,9})+)\s*$")
+_NUMBERS = re.compile(r"^(?:\s*\d{1,9}(?!\d))+\s*$")
 _NO_DISTANCES = "No distance information available"
 # lscpu speaks the user's language: "NUMA node0 CPU(s):", "NUMA-Knoten0 CPU(s):", "CPU(s) de nó0 NUMA:". In Chinese and
 # French the colon is another, or has a blank before it.
 _COLONS = ":\uff1a"
-_NODE = re.compile(r"^(?=.*NUMA)\D*(\d+)\D*$")
+_NODE = re.compile(r"^(?=.*NUMA)\D*(\d{1,9})\D*$")
 _NODES = re.compile(r"^(?=.*NUMA)\D*$")
 _FIELD = re.compile(rf"^\s*([^{_COLONS}]*[^{_COLONS}\s])\s*[{_COLONS}]\s*(.*?)\s*$")
+_ONCE = re.compile(r"NUMA|^CPU\(s\)$")  # other fields are there once for every sort of core
 _LIST = re.compile(r"^[\d,-]*$")
 _ENGLISH = re.compile(r"^\s*(?:CPU op-mode\(s\)|On-line CPU\(s\) list|Thread\(s\) per core):", re.MULTILINE)
 
@@ -38,6 +39,8 @@ def parse_numactl(text: str) -> NumaMap:
     last: list[int] = []
     for number, line in enumerate(lines(text), start=1):
         head, node, row = _AVAILABLE.match(line), _CPUS.match(line), _DISTANCES.match(line)
+        if (head and announced) or (node and int(node[1]) in cpus) or (row and int(row[1]) in rows):
+            raise ParseError(NUMACTL, number, f"{line.strip()[:80]!r}: a second list begins here; give one at a time")
         if head:
             announced = int(head[1])
         elif node:
@@ -106,15 +109,17 @@ def parse_lscpu(text: str) -> NumaMap:
     total = fields.get("CPU(s)", "")
     held = sum(len(node) for node in cpus.values())
     # More than there are: a container, in which /sys shows the CPUs of the host.
-    if total.isdigit() and held < int(total) and "Off-line CPU(s) list" not in fields:
+    if is_count(total) and held < int(total) and "Off-line CPU(s) list" not in fields:
         raise ParseError(LSCPU, 0, f"{total} CPUs, but the NUMA nodes hold {held}: a node is missing")
     return NumaMap(cpus=cpus, distances={}, gpu_node={})
 
 
 def _text_fields(text: str) -> dict[str, str]:
     fields: dict[str, str] = {}
-    for line in lines(text):
+    for number, line in enumerate(lines(text), start=1):
         match = _FIELD.match(line)
+        if match and _ONCE.search(match[1]) and fields.get(match[1], match[2]) != match[2]:
+            raise ParseError(LSCPU, number, f"a second {match[1]!r}, of another host; give one at a time")
         if match:
             fields.setdefault(match[1], match[2])
     return fields

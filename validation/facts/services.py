@@ -22,7 +22,7 @@ _ROW = re.compile(
     rf"^(?:(?:[^\w\s/]\S{{0,2}}|x) +)?(?P<name>[\w@.:\\…-]+\.{_KINDS}) +(?P<load>loaded|not-found|masked|error) +"
     rf"(?P<active>{_STATES}) +(?P<sub>[\w-]+)(?: +\S.*)?$"
 )
-_COUNT = re.compile(r"^(?P<count>\d+) loaded units listed\.")
+_COUNT = re.compile(r"^(?P<count>\d{1,9}) loaded units listed\.")
 _ABSENT = re.compile(rf"Unit (?P<name>[\w@.:\\-]+\.{_KINDS}) could not be found\.")
 _WORD = re.compile(rf"^(?:{_STATES}|unknown)$")
 _RESULT = re.compile(r"^Result=(?P<result>\S+)$", re.M)

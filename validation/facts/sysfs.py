@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from profiles.errors import ParseError
 from validation.facts.host import NumaMap, Pair, PciBus, PciDevice
 from validation.facts.missing import ABSENT, Missing, Reason
-from validation.facts.text import cpu_list, lines, pci_address
+from validation.facts.text import cpu_list, is_count, lines, pci_address
 
 NUMA_TOOL = "sysfs NUMA"
 PCI_TOOL = "sysfs PCI"
-_NODE = re.compile(r"/sys/devices/system/node/node(\d+)/(cpulist|distance):(.*)$")
+_NODE = re.compile(r"/sys/devices/system/node/node(\d{1,9})/(cpulist|distance):(.*)$")
 _FUNCTION = re.compile(r"/sys/bus/pci/devices/([0-9a-fA-F:]+\.[0-7])/(\w+):(.*)$")
-_SPEED = re.compile(r"^(\d+(?:\.\d+)?)\s*GT/s")
+_SPEED = re.compile(r"^(\d{1,4}(?:\.\d+)?)\s*GT/s")
 _ALL_ONES_WIDTH = 63  # what six bits of ones read as: the function no longer answers
 
 
@@ -31,6 +31,8 @@ def parse_numa(text: str, *, grep: bool = False) -> NumaMap:
     functions: dict[str, int | Missing] = {}
     for number, line in enumerate(lines(text), start=1):
         node, function = _NODE.search(line), _FUNCTION.search(line)
+        if node and int(node[1]) in (cpus if node[2] == "cpulist" else rows):
+            raise ParseError(NUMA_TOOL, number, f"node{node[1]} is there twice; give the files of one host at a time")
         if node and node[2] == "cpulist":
             cpus[int(node[1])] = cpu_list(node[3], NUMA_TOOL, number)
         elif node:
@@ -70,7 +72,10 @@ def parse_pci(text: str) -> PciBus:
     for number, line in enumerate(lines(text), start=1):
         match = _FUNCTION.search(line)
         if match:
-            functions[_address(match[1], PCI_TOOL, number)][match[2]] = match[3].strip()
+            files = functions[_address(match[1], PCI_TOOL, number)]
+            if match[2] in files:
+                raise ParseError(PCI_TOOL, number, f"{match[1]}/{match[2]} is there twice; give one host at a time")
+            files[match[2]] = match[3].strip()
         elif line.strip():
             raise ParseError(PCI_TOOL, number, f"{line.strip()[:80]!r} is not a line of /sys about a PCI function")
     if not functions:
@@ -108,7 +113,7 @@ def _width(raw: str | None) -> int | Missing:
     """Lanes. The kernel prints 0 where the function has no link of its own (an emulated bus)."""
     if raw is None:
         return ABSENT
-    if not raw.isdigit():
+    if not is_count(raw):
         return Missing(Reason.COULD_NOT_LOOK, raw)
     return int(raw) if int(raw) else Missing(Reason.NOT_APPLICABLE, raw)
 
@@ -117,14 +122,14 @@ def _node(raw: str, number: int) -> int | Missing:
     """The node; -1 is the kernel's word for a platform that does not tell."""
     if raw == "-1" or raw.startswith("<"):
         return Missing(Reason.COULD_NOT_LOOK, raw)
-    if not raw.isdigit():
+    if not is_count(raw):
         raise ParseError(NUMA_TOOL, number, f"{raw!r} is not a NUMA node")
     return int(raw)
 
 
 def _numbers(raw: str, number: int) -> list[int]:
     parts = raw.split()
-    if not parts or not all(part.isdigit() for part in parts):
+    if not parts or not all(map(is_count, parts)):
         raise ParseError(NUMA_TOOL, number, f"{raw.strip()!r} is not a row of distances")
     return [int(part) for part in parts]
 

@@ -7,9 +7,10 @@ import re
 from profiles.errors import ParseError
 from validation.facts.missing import ABSENT, Missing, sentinel
 
+_CPUS_MAX = 65536
 LINE_MAX = 4096  # characters: no tool read line by line prints more; patterns are slow on endless ones
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
-_NUMBER = re.compile(r"^([+-]?\d+(?:\.\d+)?)\s*(\S.*)?$")
+_NUMBER = re.compile(r"^([+-]?\d{1,30}(?:\.\d+)?)\s*(\S.*)?$")
 _PCI = re.compile(
     r"^(?:(?P<domain>[0-9a-fA-F]{4,8}):)?(?P<bus>[0-9a-fA-F]{2}):(?P<device>[0-9a-fA-F]{2})(?:\.(?P<f>[0-7]))?$"
 )
@@ -122,14 +123,26 @@ def pci_value(raw: str | None, tool: str, what: str) -> str | Missing:
     return address
 
 
+def is_count(raw: str) -> bool:
+    """Whether a text is a whole number of at most nine digits, as CPUs, nodes and lanes are counted.
+
+    >>> is_count("48"), is_count(""), is_count("-1"), is_count("\u00b2"), is_count("9" * 5000)
+    (True, False, False, False, False)
+    """
+    return raw.isdecimal() and len(raw) <= 9
+
+
 def cpu_list(raw: str, tool: str, line: int) -> frozenset[int]:
     """``0-23,48-71`` as a set; an empty text is the empty set (a memory-only node)."""
     cpus: set[int] = set()
+    left = _CPUS_MAX
     for part in raw.strip().split(",") if raw.strip() else ():
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
-            raise ParseError(tool, line, f"{raw.strip()!r} is not a CPU list")
-        if dash and int(last) - int(first) > 65536:
-            raise ParseError(tool, line, f"{raw.strip()!r}: more CPUs than any machine has")
-        cpus.update(range(int(first), int(last or first) + 1))
+        if not is_count(first) or (dash and not is_count(last)) or (dash and int(last) < int(first)):
+            raise ParseError(tool, line, f"{raw.strip()[:200]!r} is not a CPU list")
+        found = range(int(first), int(last or first) + 1)
+        left -= len(found)
+        if left < 0:
+            raise ParseError(tool, line, f"{raw.strip()[:200]!r}: more CPUs than any machine has")
+        cpus.update(found)
     return frozenset(cpus)

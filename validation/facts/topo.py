@@ -17,7 +17,7 @@ _WORDS = Words(
 )  # fmt: skip
 UNTOLD = ("N/A", "Unknown")
 _LEGEND = re.compile(r"^\s*(NIC\d+):\s*(\S+)")
-_MASK = re.compile(r"^0x[0-9a-fA-F]+(?:,[0-9a-fA-F]{8})*$")
+_MASK = re.compile(r"^0x[0-9a-fA-F]{1,2048}(?:,[0-9a-fA-F]{8}){0,255}$")
 _CPU_NUMBERS = 6  # what nvidia-smi 470 and 535 print of a CPU list at most: "0,2,4,6,8,10" of 32 CPUs
 
 

@@ -88,7 +88,10 @@ ROWS: list[tuple[str, list[str]]] = [
         "\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+\n\tACSCtl:\tSrcValid+ TransBlk- ReqRedir- CmpltRedir-\n",
         ["WARN host tool.acs_lines: 1 of 2 functions redirect (ReqRedir+ or CmpltRedir+)"],
     ),
-    ("\tACSCtl:\tSrcValid+ TransBlk- ReqRedir-\n", ["PASS host tool.acs_lines: none of 1 function redirects"]),
+    (
+        "\tACSCtl:\tSrcValid+ TransBlk- ReqRedir- CmpltRedir-\n",
+        ["PASS host tool.acs_lines: none of 1 function redirects"],
+    ),
 ]
 
 

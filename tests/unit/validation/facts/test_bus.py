@@ -143,6 +143,9 @@ def test_a_link_of_an_emulated_bus_has_no_lanes() -> None:
     assert one.link_speed_gts == Missing(Reason.COULD_NOT_LOOK, "unknown")
 
 
+ACS_LINE = "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd-\n"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -151,10 +154,21 @@ def test_a_link_of_an_emulated_bus_has_no_lanes() -> None:
         ('3b:00.0 "3D controller" "NVIDIA Corporation" "L4" -ra1\n', "lspci -mm is not read here"),
         ("00:01.1/00.0 3D controller: NVIDIA Corporation L4 (rev a1)\n", "lspci -P is not read here"),
         ("3b:00.0\n\t\tLnkSta:\tSpeed 8GT/s, Width x8\n", "'3b:00.0' does not say what it is; give lspci -nn"),
-        ("\t\tLnkSta:\tSpeed 8GT/s, Width x8\n", "whose links these are was left out"),
+        ("\t\tLnkSta:\tSpeed 8GT/s, Width x8\n", "whose that is was left out"),
+        (f"{ACS_LINE}3b:00.0 3D controller: NVIDIA Corporation L4 (rev a1)\n", "line 1: .*whose that is was left out"),
+        (f"3b:00.0 Bridge: x\n{ACS_LINE}{ACS_LINE}", "line 3: .*a second one of 0000:3b:00.0"),
+        ("\t\tACSCtl:\tSrcValid+ TransB", "'ACSCtl:.*SrcValid. TransB' is cut short"),
+        (f"3b:00.0 Bridge: x\n{ACS_LINE}\t\tACSCtl:\tSrcValid+ TransBlk- ReqR", "line 3: .* is cut short"),
+        (f"Slot:\t3b:00.0\nClass:\t3D controller\n{ACS_LINE}", "lspci -vmm is not read here"),
         ("oller: NVIDIA Corporation L4 (rev a1)\n3b:00.0 Bridge: x\n", "line 1: .* is no PCI function"),
         ("3b:00.0 Bridge: x\nation L4 [10de:27b8] (rev a1)\n", "line 2: .* is no PCI function"),
         ("3b:00.0 3D contr", "does not say what it is"),
+        ("3b:00.0 3D controller: NVIDIA Corporation GH100 [H1", "is cut short; give the whole line"),
+        ("3b:00.0 3D controller: NVID", "is cut short"),
+        ("3b:00.0 3D controller [0302]: NVIDIA Corporation L4 [10de:27b8]", "is cut short"),
+        ("3b:00.0 0302: 10de:27b8", "is cut short"),
+        ("3b:00.0 3D controller: NVIDIA Corporation L4 (rev\nff)\n", "line 1: .* is cut short"),
+        ("3b:00.0 3D controller: NVIDIA Corporation L4 (rev f", "is cut short"),
     ],
 )
 def test_a_tree_a_form_for_programs_and_a_cut_line_are_refused_by_name(text: str, reason: str) -> None:
@@ -168,6 +182,16 @@ def test_the_gate_reads_no_listing_with_a_line_that_is_no_function(line: str) ->
     assert len(printed(line + LSPCI)) == 4
     with pytest.raises(ParseError, match="is no PCI function"):
         lspci.parse(line + LSPCI)
+
+
+def test_a_listing_without_an_end_of_line_is_whole_where_its_last_line_is() -> None:
+    assert len(printed("3b:00.0 3D controller: NVIDIA Corporation L4 (rev a1)")) == 1
+    assert len(printed("3b:00.0 Host bridge: Intel Corporation Device 09a2")) == 1
+
+
+def test_files_of_two_hosts_in_one_text_are_refused() -> None:
+    with pytest.raises(ParseError, match="line 5: 0000:53:00.0/vendor is there twice"):
+        sysfs.parse_pci(sys_lines("0000:53:00.0") + sys_lines("0000:53:00.0", current_link_width="8"))
 
 
 def sys_lines(address: str, **files: str) -> str:
@@ -288,6 +312,15 @@ def test_a_list_of_cpus_that_somebody_shortened_is_refused_by_its_line(cpus: str
         numa_tools.parse_numactl(NUMACTL.replace("cpus: 0 1", f"cpus: {cpus}"))
 
 
+def test_nodes_of_two_hosts_in_one_text_are_refused() -> None:
+    one, two = NUMACTL, NUMACTL.replace("cpus: 0 1", "cpus: 0")
+    for text in (one + two, one + two[two.index("node 0 cpus") :], one + two[two.index("  0:") :]):
+        with pytest.raises(ParseError, match="a second list begins here"):
+            numa_tools.parse_numactl(text)
+    with pytest.raises(ParseError, match=f"line {NUMA.count(chr(10)) + 1}: node0 is there twice"):
+        sysfs.parse_numa(NUMA + NUMA)
+
+
 def test_numactl_without_distances_says_so_and_has_none() -> None:
     text = f"{NUMACTL[: NUMACTL.index('node distances')]}No distance information available.\n"
     assert numa_tools.parse_numactl(text).distances == {}
@@ -325,6 +358,13 @@ def test_a_kernel_without_numa_has_no_node_and_a_text_cut_before_the_nodes_is_re
 def test_a_container_that_is_shown_fewer_cpus_than_the_nodes_hold_has_the_nodes_of_its_host() -> None:
     text = "CPU(s):  2\nNUMA node(s):  2\nNUMA node0 CPU(s):  0-3\nNUMA node1 CPU(s):  4-7\n"
     assert numa_tools.parse_lscpu(text).cpu_nodes == (0, 1)
+
+
+def test_lscpu_of_two_hosts_in_one_text_is_refused() -> None:
+    one = "CPU(s): 4\nModel name: A\nModel name: B\nNUMA node0 CPU(s): 0-3\n"
+    assert numa_tools.parse_lscpu(one).cpu_nodes == (0,)
+    with pytest.raises(ParseError, match=r"line 5: a second 'CPU\(s\)', of another host"):
+        numa_tools.parse_lscpu(one + one.replace("4", "8").replace("0-3", "0-7"))
 
 
 def test_lscpu_is_read_as_text_and_as_json() -> None:

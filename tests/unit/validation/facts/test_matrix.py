@@ -129,6 +129,21 @@ def test_a_second_matrix_in_the_text_is_said_and_neither_is_judged() -> None:
         topo_p2p.parse(ENDED + ENDED)
 
 
+@pytest.mark.parametrize("other", ["GPU0\t X \tCNS\nGPU1\tCNS\t X \n", "> GPU0 GPU1\n> GPU0 X CNS\n> GPU1 CNS X\n"])
+def test_rows_of_another_matrix_without_its_header_are_said_and_neither_is_judged(other: str) -> None:
+    whole = "\tGPU0\tGPU1\nGPU0\t X \tOK\nGPU1\tOK\t X \n"
+    for text in (f"{whole}\n{other}", f"{whole}Next:\n{other}", f"{other}\n{whole}"):
+        with pytest.raises(ParseError, match="is a row of another matrix; give one at a time"):
+            topo_p2p.parse(text)
+    assert topo_p2p.parse(f"GPU0 is on the left\n{whole}\nGPU1 OK, says the operator\n") == topo_p2p.parse(whole)
+
+
+def test_a_mask_longer_than_any_machine_has_cpus_is_not_read_bit_by_bit() -> None:
+    row = "GPU0\t X \t0x" + "f" * 1_000_000
+    with pytest.raises(ParseError):
+        topo.parse(f"\tGPU0\tCPU Affinity\n{row}\n")
+
+
 def test_words_of_old_drivers_and_one_that_no_driver_explains_are_kept_as_printed() -> None:
     text = "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tPSB\tSOC\nGPU1\tPSB\t X \tUnknown\nGPU2\tSOC\tN/A\t X \n"
     assert topo.parse(text).links == {

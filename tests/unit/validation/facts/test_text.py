@@ -65,7 +65,7 @@ def test_yes_and_no_have_these_words_and_no_others() -> None:
 def test_a_cpu_list_is_a_set() -> None:
     assert cpu_list("0-2,8", "t", 1) == {0, 1, 2, 8}
     assert cpu_list("", "t", 1) == frozenset()
-    for bad in ("0-", "b", "3-1", "0-99999999"):
+    for bad in ("0-", "b", "3-1", "0-99999999", "0-65535,0-65535", "\u00b2", "1-\u00b2", "9" * 5000):
         with pytest.raises(ParseError):
             cpu_list(bad, "t", 1)
 
