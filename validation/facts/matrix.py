@@ -86,7 +86,8 @@ def read(text: str, tool: str, words: Words) -> Matrix:
     """The matrix in a text.
 
     Raises ParseError where there is no header or a second one, where rows of another matrix stand around it, where GPU
-    columns and rows are not the same GPUs 0..n-1, where a row is shorter or longer than the header, and where the diagonal is not X.
+    columns and rows are not the same GPUs 0..n-1, where a row is shorter or longer than the header, and where the
+    diagonal is not X.
     """
     numbered = [(number, line.rstrip("\n")) for number, line in enumerate(lines(text), start=1)]
     header = _header(numbered, tool, words)

@@ -190,7 +190,7 @@ def test_a_listing_without_an_end_of_line_is_whole_where_its_last_line_is() -> N
 
 
 def test_files_of_two_hosts_in_one_text_are_refused() -> None:
-    with pytest.raises(ParseError, match="line 5: 0000:53:00.0/vendor is there twice"):
+    with pytest.raises(ParseError, match=r"line 5: 0000:53:00\.0/vendor is there twice"):
         sysfs.parse_pci(sys_lines("0000:53:00.0") + sys_lines("0000:53:00.0", current_link_width="8"))
 
 
