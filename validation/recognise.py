@@ -101,6 +101,11 @@ _SECTION = _has(
 )
 
 
+def _is_docker_info(text: str) -> bool:
+    """Unless a container that got no GPU stands beside it: that is what the text is about."""
+    return docker_info.is_it(text) and not container_error.is_it(text)
+
+
 def _is_list(text: str) -> bool:
     return _LISTED(text) and not _OTHER(text)
 
@@ -245,7 +250,7 @@ KINDS: tuple[Kind, ...] = (
         cuda_toolkit.parse_files,
     ),
     Kind("systemctl", "systemd units", services.is_it, services.parse),
-    Kind("docker-info", "Docker's own state", docker_info.is_it, docker_info.parse),
+    Kind("docker-info", "Docker's own state", _is_docker_info, docker_info.parse),
     Kind("lspci", "PCI functions", lspci.is_it, lspci.parse_any),
     Kind("nvidia-smi-q", "GPU inventory as text", _SECTION, smi_text.parse),
     Kind("container-error", "why a container got no GPU", _is_container_error, container_error.parse),

@@ -48,7 +48,7 @@ class ServicesRun(Check):
         verdict, message = _state(service)
         if unit.name.startswith(_FABRIC_MANAGER) and verdict is not Verdict.PASS:
             needed = expected.profile.needs.fabric_manager if expected.profile else None
-            if service.idle or (needed is not None and not needed.value):
+            if service.idle if needed is None else not needed.value:
                 message = f"{message}, and has nothing to do: this machine has no NVSwitch"
                 return self.finding(Verdict.NOT_APPLICABLE, unit.name, message)
             message = message if needed is not None else f"{message}; {_WHERE_NVSWITCH}"

@@ -18,8 +18,8 @@ _DEVICE = re.compile(r"^(?P<vendor>[\w.-]+)/(?P<kind>[\w-]+)=(?P<name>[\w.:-]+)$
 _BROKEN = re.compile(r'level=warning msg="(?P<path>/\S+): \[?(?P<why>[^\]]*)')
 # What the strategies of nvidia-ctk cdi generate call a GPU by its number: "0", and "gpu0" since 1.14.
 _INDEX = re.compile(r"^(?:gpu)?(?P<index>\d{1,9})$")
-_VERSION = re.compile(r"^\s*NVIDIA Container Toolkit CLI version (\S+)$", re.M)
-_COMMIT = re.compile(r"^\s*commit: ([0-9a-f]{7,40})$", re.M)
+_VERSION = re.compile(r"^[ \t]*NVIDIA Container Toolkit CLI version (\S+)$", re.M)
+_COMMIT = re.compile(r"^[ \t]*commit: ([0-9a-f]{7,40})$", re.M)
 _DRIVER = re.compile(r"/lib(?:cuda|nvidia-ml)\.so\.(\d+\.\d+(?:\.\d+)?)\b")
 
 

@@ -11,9 +11,9 @@ from profiles.errors import ParseError
 from validation.facts.text import clean, lines
 
 TOOL = "docker info"
-_RUNTIMES = re.compile(r"^\s*Runtimes: (?P<names>.+)$", re.M)
-_DEFAULT = re.compile(r"^\s*Default Runtime: (?P<name>\S+)$", re.M)
-_DEVICE = re.compile(r"^\s*(?:cdi|CDI): (?P<name>\S+=\S+)$", re.M)
+_RUNTIMES = re.compile(r"^[ \t]*Runtimes: (?P<names>.+)$", re.M)
+_DEFAULT = re.compile(r"^[ \t]*Default Runtime: (?P<name>\S+)$", re.M)
+_DEVICE = re.compile(r"^[ \t]*(?:cdi|CDI): (?P<name>\S+=\S+)$", re.M)
 _REFUSED = re.compile(
     r"Cannot connect to the Docker daemon.*|permission denied while trying to connect to the Docker.*"
 )

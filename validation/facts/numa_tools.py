@@ -22,7 +22,7 @@ _NO_DISTANCES = "No distance information available"
 _COLONS = ":\uff1a"
 _NODE = re.compile(r"^(?=.*NUMA)\D*(\d{1,9})\D*$")
 _NODES = re.compile(r"^(?=.*NUMA)\D*$")
-_FIELD = re.compile(rf"^\s*([^{_COLONS}]*[^{_COLONS}\s])\s*[{_COLONS}]\s*(.*?)\s*$")
+_COLON = re.compile(f"[{_COLONS}]")
 _ONCE = re.compile(r"NUMA|^CPU\(s\)$")  # other fields are there once for every sort of core
 _LIST = re.compile(r"^[\d,-]*$")
 _ENGLISH = re.compile(r"^\s*(?:CPU op-mode\(s\)|On-line CPU\(s\) list|Thread\(s\) per core):", re.MULTILINE)
@@ -85,8 +85,8 @@ def is_lscpu(text: str) -> bool:
     """Whether a text is lscpu's, in any language of it: the CPUs of a NUMA node, or a field that no other tool has."""
     if _ENGLISH.search(text):
         return True
-    fields = (_FIELD.match(line) for line in text.split("\n") if "NUMA" in line)
-    return any(match and _NODE.match(match[1]) and _LIST.match(match[2]) for match in fields)
+    fields = (_field(line) for line in text.split("\n") if "NUMA" in line)
+    return any(key and _NODE.match(key) and _LIST.match(value) for key, value in fields)
 
 
 def parse_lscpu(text: str) -> NumaMap:
@@ -117,12 +117,18 @@ def parse_lscpu(text: str) -> NumaMap:
 def _text_fields(text: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for number, line in enumerate(lines(text), start=1):
-        match = _FIELD.match(line)
-        if match and _ONCE.search(match[1]) and fields.get(match[1], match[2]) != match[2]:
-            raise ParseError(LSCPU, number, f"a second {match[1]!r}, of another host; give one at a time")
-        if match:
-            fields.setdefault(match[1], match[2])
+        key, value = _field(line)
+        if _ONCE.search(key) and fields.get(key, value) != value:
+            raise ParseError(LSCPU, number, f"a second {key[:80]!r}, of another host; give one at a time")
+        if key:
+            fields.setdefault(key, value)
     return fields
+
+
+def _field(line: str) -> tuple[str, str]:
+    """What stands before and after the first colon; nothing where there is none."""
+    key, *value = _COLON.split(line, maxsplit=1)
+    return (key.strip(), value[0].strip()) if value else ("", "")
 
 
 def _json_fields(text: str) -> dict[str, str]:

@@ -10,11 +10,11 @@ from validation.facts.host import RdmaDevice, RdmaDevices
 from validation.facts.missing import ABSENT, Missing
 from validation.facts.text import lines, word
 
-_FIELD = re.compile(r"^\s*([A-Za-z_ /0-9]+?):\s+(.*\S)\s*$")
+_FIELD = re.compile(r"^\s*([A-Za-z_/0-9][A-Za-z_ /0-9]*):\s+(.*\S)\s*$")
 _RATE = re.compile(r"^(\d+(?:\.\d+)?)(?:\s*Gb/sec.*)?$")
 _NONE = re.compile(r"No IB devices found|no devices found|Fatal error:\s+No devices", re.I)
 _FAILED = re.compile(r"Failed to get IB devices list: (.*\S)")
-_NAMES_ONLY = re.compile(r"^\s*device\s+node GUID|^\d+ HCAs? found:", re.M)
+_NAMES_ONLY = re.compile(r"^[ \t]*device[ \t]+node GUID|^\d+ HCAs? found:", re.M)
 # The states of a port as the tools word them: libibverbs (also before PORT_), infiniband-diags and iproute2; Linux
 # enum ib_port_state. The kernel knows four link layers, and old libibverbs says IB for the first.
 _STATES = frozenset(

@@ -22,6 +22,9 @@ _ROW = re.compile(
     rf"^(?:(?:[^\w\s/]\S{{0,2}}|x) +)?(?P<name>[\w@.:\\…-]+\.{_KINDS}) +(?P<load>loaded|not-found|masked|error) +"
     rf"(?P<active>{_STATES}) +(?P<sub>[\w-]+)(?: +\S.*)?$"
 )
+_ROW_BEGUN = re.compile(
+    rf"^(?:(?:[^\w\s/]\S{{0,2}}|x) +)?[\w@.:\\…-]+\.{_KINDS}(?: +(?:loaded|not-found|masked|error)\b.*)?$"
+)
 _COUNT = re.compile(r"^(?P<count>\d{1,9}) loaded units listed\.")
 _ABSENT = re.compile(rf"Unit (?P<name>[\w@.:\\-]+\.{_KINDS}) could not be found\.")
 _WORD = re.compile(rf"^(?:{_STATES}|unknown)$")
@@ -129,6 +132,9 @@ def _status(name: str, below: list[str], number: int) -> Service:
 def _rows(found: list[str]) -> tuple[Service, ...]:
     """``systemctl list-units``, with or without its header."""
     matches = [match for line in found if (match := _ROW.match(line))]
+    for number, line in enumerate(found, start=1):
+        if matches and _ROW_BEGUN.match(line) and not _ROW.match(line):
+            raise ParseError(TOOL, number, f"{line[:80]!r} is no whole row: the text is cut short")
     counts = [int(match["count"]) for line in found if (match := _COUNT.match(line))]
     if counts and counts[0] != len(matches):
         raise ParseError(TOOL, 0, f"{counts[0]} units listed, {len(matches)} read: the text is cut short")

@@ -11,7 +11,7 @@ from validation.facts.text import clean, lines
 TOOL = "nvidia-smi -q (vGPU licence)"
 _HEAD = re.compile(r"^\s*(?:(?:vGPU Software|GRID) Licensed Product\s*$|vGPU ID\s*:)")
 _FIELD = re.compile(r"^\s+(Product Name|vGPU Name|License Status)\s*: (.*\S)\s*$")
-_NONE = re.compile(r"^\s*Active vGPUs\s*: 0\s*$", re.MULTILINE)
+_NONE = re.compile(r"^[ \t]*Active vGPUs\s*: 0\s*$", re.MULTILINE)
 
 
 def in_grace(status: str) -> bool:

@@ -86,6 +86,13 @@ def test_what_other_commands_print_below_a_gpu_is_no_list(below: str) -> None:
     assert recognise(f"GPU 0: NVIDIA GB200 (UUID: GPU-0)\n\t {below}\n") is None
 
 
+def test_a_container_that_got_no_gpu_is_what_a_text_is_about_whatever_docker_says_of_itself() -> None:
+    info = "Server:\n Runtimes: io.containerd.runc.v2 nvidia runc\n Default Runtime: runc\n"
+    error = 'Error response from daemon: could not select device driver "" with capabilities: [[gpu]].\n'
+    found = [recognise(text) for text in (info, info + error)]
+    assert [kind.name for kind in found if kind] == ["docker-info", "container-error"]
+
+
 def test_there_is_a_text_for_every_format() -> None:
     assert set(TEXTS) == set(names())
 

@@ -114,6 +114,10 @@ def test_the_machine_decides_whether_a_fabric_manager_must_run(machine: str, ver
     assert NO_SWITCH not in found
 
 
+def test_a_fabric_manager_that_finds_no_switch_where_there_are_some_has_failed() -> None:
+    assert said(ServicesRun(), state(FM, "failed", "failed", idle=True), "p5.48xlarge") == [f"FAIL {FM}: failed"]
+
+
 def test_every_reason_of_a_container_has_a_meaning() -> None:
     for kind in container_error.KINDS:
         assert said(ContainerStarts(), ContainerError(kind, "x"))[0].startswith("FAIL host: ")

@@ -147,6 +147,8 @@ def test_other_texts_are_none(text: str) -> None:
     [
         ("\n".join(RUNNING.splitlines()[:2]), "no line 'Active:'"),
         (ROWS.replace("3 loaded", "4 loaded"), "4 units listed, 3 read"),
+        ("a.service loaded active running A\nb.service loaded fail", "line 2: 'b.service loaded fail' is no whole row"),
+        ("a.service loaded active running A\nb.service", "line 2: 'b.service' is no whole row"),
         ("Id=a.service\nLoadState=loaded\n", "no ActiveState"),
         ("hello\n", "no unit"),
     ],
