@@ -176,6 +176,7 @@ _PATTERNS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "io-error",
         (
             ("i/o error, dev", r"\bI/O error, dev "),
+            ("i/o error", r"^EXT4-fs warning.*\bI/O error \d+ (?:reading|writing)"),
             ("buffer i/o error", r"Buffer I/O error"),
             ("error, dev", r"critical (?:medium|target) error, dev"),
             ("timeout", r"nvme\S*: I/O .*timeout"),
@@ -199,12 +200,15 @@ _TROUBLE = re.compile(
 _HARMLESS = re.compile(
     r"error recovery|module verification failed|error handling enabled|tainting kernel|default_error|"
     r"GPU Board Serial|RPC buffer|RPC history|RPC event history|Shutdown timeout set to \d+ seconds|"
+    # The USB-C port of workstation boards, and a laptop's firmware that knows no power modes.
+    r"^nvidia-gpu \S+: i2c timeout|from SBIOS\b|^EXT4-fs warning(?!.*\bI/O error)",
+    re.I,
+)
+_HARMLESS_DRIVES = re.compile(
     # Drives without a medium, which a virtual machine has for show, and files that stand in for a drive.
     r"\bI/O error, dev (?:fd|sr|loop|nbd)\d+,|Buffer I/O error on dev(?:ice)? (?:fd|sr|loop|nbd)\d+,|"
     # To forget blocks, or to write zeros over them, is what a drive may refuse.
-    r"error, dev \S+, sector \d+ op 0x[39]:|"
-    # The USB-C port of workstation boards, and a laptop's firmware that knows no power modes.
-    r"^nvidia-gpu \S+: i2c timeout|from SBIOS\b|^EXT4-fs warning",
+    r"error, dev \S+, sector \d+ op 0x[39]:",
     re.I,
 )
 _UNCORRECTED = re.compile(
@@ -238,14 +242,16 @@ def kind_of(message: str) -> str | None:
     """The kind, ``driver-unknown`` for a line of trouble from a driver that matters here, None for a harmless one."""
     lowered = message.lower()
     kind = next((kind for kind, part, pattern in _KINDS if part in lowered and pattern.search(message)), None)
-    if kind is None and _SIGNED.match(message) and _TROUBLE.search(message):
-        kind = "driver-unknown"
-    return None if kind is not None and is_harmless(message) else kind
+    if kind is not None:  # a word that is harmless alone takes nothing from a fault that is known
+        return None if kind == "io-error" and _HARMLESS_DRIVES.search(message) else kind
+    if _SIGNED.match(message) and _TROUBLE.search(message) and not is_harmless(message):
+        return "driver-unknown"
+    return None
 
 
 def is_harmless(message: str) -> bool:
     """Whether the line holds a word of trouble and is known to mean none."""
-    return _HARMLESS.search(message) is not None
+    return _HARMLESS.search(message) is not None or _HARMLESS_DRIVES.search(message) is not None
 
 
 def is_grave(kind: str, message: str) -> bool | None:

@@ -56,6 +56,8 @@ _PROCESS = re.compile(r"^[\w./@-]{1,64}\[\d+\]: (?!segfault|general protection|b
 _REPEATED = re.compile(r"^message repeated (?P<times>\d{1,6}) times: \[ ?(?P<message>.*?)\]?$")
 _OWN_REMARK = re.compile(r"^-- (?P<boot>Boot [0-9a-f]{16,}|Reboot)?")
 _BOOT = re.compile(r"^Linux version \d")
+_TICK = re.compile(r"\[ *(\d{1,12}\.\d{6})\] ")
+_CLOCK_SLACK_S = 1.0  # by which lines of different CPUs may be out of order
 _SAMPLE = 5000  # lines, by which the order of time is told
 _TIMED = re.compile(
     r"^(?:\[ *(?P<clock>\d+\.\d{6})\]|(?P<day>\S+ +\d{1,2}|\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d\S*)) "
@@ -109,6 +111,7 @@ def is_kernel_log(text: str) -> bool:
 def read(text: str) -> Iterator[KernelLine]:
     """Every line that is not empty and no remark of journalctl's. Raises ParseError for half a JSON document."""
     marks = part = 0
+    before = 0.0
     starts: Counter[str] = Counter()
     found = _entries(clean(text)) if _DOCUMENT.match(text) else _plain(text)
     for number, raw, kernel in found:
@@ -116,6 +119,10 @@ def read(text: str) -> Iterator[KernelLine]:
         if remark:
             marks += remark["boot"] is not None
             continue
+        clock = _TICK.match(raw)
+        if clock:  # the clock of one start never runs back: another log follows
+            part += float(clock[1]) < before - _CLOCK_SLACK_S
+            before = float(clock[1])
         line = _line(number, raw, kernel)
         yield replace(line, boots=marks + starts[line.host], part=marks + part)
         if _BOOT.match(line.message):

@@ -81,8 +81,16 @@ def test_a_probe_that_failed_is_past_once_the_driver_is_loaded_again() -> None:
         dmesg(CONFLICT, LOADED),
         dmesg(CONFLICT) + dmesg(START, *BRING_UP, LOADED),
         dmesg(CONFLICT, *BRING_UP, CONFLICT.replace("1 dev", "2 dev")),
+        dmesg("x", "x", CONFLICT) + dmesg(*BRING_UP, LOADED),
     ],
-    ids=["the same load", "it did not come up", "no telling which load", "another log", "again"],
+    ids=[
+        "the same load",
+        "it did not come up",
+        "no telling which load",
+        "another log",
+        "again",
+        "a clock that ran back",
+    ],
 )
 def test_the_load_that_failed_does_not_cure_itself(text: str) -> None:
     assert {event.cured for event in events(text)} == {None}

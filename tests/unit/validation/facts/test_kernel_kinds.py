@@ -58,6 +58,13 @@ KINDS = [
     ("fs-error", "XFS (nvme1n1): Metadata corruption detected at xfs_agi_verify, xfs_agi block 0x2"),
     ("fs-error", "XFS (nvme1n1): log mount/recovery failed: error -117"),
     ("fs-error", "BTRFS critical (device sda3): corrupt leaf"),
+    ("aer", "nvidia 0000:4c:00.0: AER: can't recover (no error_detected callback)"),
+    # A harmless word in a line that is a fault by another.
+    ("nic-down", "mlx5_core 0000:9a:00.0: Fatal error 1 detected, starting error recovery"),
+    (
+        "io-error",
+        "EXT4-fs warning (device nvme1n1): ext4_end_bio:343: I/O error 10 writing to inode 12 starting block 8",
+    ),
     ("soft-lockup", "NMI watchdog: Watchdog detected hard LOCKUP on cpu 17"),
     ("soft-lockup", "rcu: INFO: rcu_sched detected stalls on CPUs/tasks:"),
     ("soft-lockup", "rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: { 9-... }"),
