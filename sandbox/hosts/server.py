@@ -99,11 +99,11 @@ class ServedHost:
             self._boot_id = self.host.identity.boot_id
             await self._stop_listening()
             self._drop()
-            self.mode = mode
             if mode == "stalled":
                 self._listener = await asyncio.start_server(_stall, self.address, self.port)
             elif mode != "none":
                 self._listener = await self._listen(self._foreign_key if mode == "foreign" else self._key)
+            self.mode = mode  # last: who waits for it may connect
 
     async def _listen(self, key: asyncssh.SSHKey) -> asyncssh.SSHAcceptor:
         return await asyncssh.create_server(
