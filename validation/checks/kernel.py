@@ -81,7 +81,7 @@ class KernelXid(KernelCheck):
         labels = labels_of(facts)
         found = [
             finding
-            for group in _grouped(events)
+            for group in map(_worst_first, _grouped(events))
             if (finding := self._judged(log, group, labels, _xid_decision(group[0]))) is not None
         ]
         yield from self._told(log, [*found, *self._unread(log, "xid")], "Xid of concern")
@@ -186,6 +186,13 @@ def _grouped(events: list[KernelEvent]) -> Iterator[list[KernelEvent]]:
         key = (event.code, event.pci_address, event.host, event.fatal, event.action, event.cause, event.cured)
         groups.setdefault(key, []).append(event)
     return iter(groups.values())
+
+
+def _worst_first(group: list[KernelEvent]) -> list[KernelEvent]:
+    """The events of one number with the worst of them first: what the registers of a line say may be worse."""
+    kinds = {(event.registers, event.detail): event for event in reversed(group)}
+    worst = next((event for event in kinds.values() if _xid_decision(event).verdict is Verdict.FAIL), group[0])
+    return group if worst is group[0] else [worst, *(event for event in group if event is not worst)]
 
 
 def _causes(events: list[KernelEvent]) -> list[KernelEvent]:

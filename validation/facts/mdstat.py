@@ -120,7 +120,7 @@ _DISK = re.compile(
 )
 _ASK_DETAIL = "Ask for the array itself, as root: mdadm --detail /dev/mdN, or cat /proc/mdstat."
 _REFUSED = re.compile(r"^mdadm: .*", re.M)
-_EXAMINED = re.compile(r"^\s*(?:Array State|Magic) : ", re.M)
+_EXAMINED = re.compile(r"^[ \t]*(?:Array State|Magic) : ", re.M)
 _SCANNED = re.compile(r"^ARRAY \S+ .*", re.M)
 
 

@@ -98,3 +98,12 @@ def test_every_row_of_the_table_is_of_an_nvlink_error_and_can_be_reached() -> No
     for row in rows:
         assert row.action in nvlink5._REMEDIES
         assert row.values is None or row.by != "status" or all(value & (value - 1) == 0 for value in row.values)
+
+
+@pytest.mark.parametrize("words", [("0x00000002", "0x00000004"), ("0x00000004", "0x00000002")])
+def test_the_worst_of_several_lines_decides_in_whatever_order_they_stand(words: tuple[str, str]) -> None:
+    line = "NVRM: Xid (PCI:0000:3b:00): 146, pid=7, name=a, Link 03 (0x00000000 {} 0x00000000)\n"
+    log = kernel_log.parse("".join(map(line.format, words)))
+    (finding,) = KernelXid().evaluate(Facts({KernelLog: log}), Expectation(instance_type=""))
+    assert finding.verdict is Verdict.FAIL
+    assert f"log line {words.index('0x00000004') + 1}" in finding.message
