@@ -164,3 +164,11 @@ def test_names_of_items_are_unique_and_every_way_has_a_source(tmp_path: Path) ->
     table = collectors(Root(str(tmp_path)))
     assert len({entry.name for entry in table}) == len(table)
     assert all(source for entry in table for source, _ in entry.ways)
+
+
+def test_a_long_file_is_read_whole_and_a_folder_says_what_it_is(root: Root) -> None:
+    text = "".join(f"{number}\n" for number in range(50_000))
+    Path(root.at("/long")).write_text(text)
+    assert root.read("/long") == text
+    Path(root.at("/folder")).mkdir()
+    assert root.line("/folder") == "/folder:<Is a directory>\n"
