@@ -113,6 +113,7 @@ def read(text: str) -> Iterator[KernelLine]:
     marks = part = 0
     before = 0.0
     starts: Counter[str] = Counter()
+    seen: set[str] = set()
     found = _entries(clean(text)) if _DOCUMENT.match(text) else _plain(text)
     for number, raw, kernel in found:
         remark = _OWN_REMARK.match(raw)
@@ -124,10 +125,12 @@ def read(text: str) -> Iterator[KernelLine]:
             part += float(clock[1]) < before - _CLOCK_SLACK_S
             before = float(clock[1])
         line = _line(number, raw, kernel)
-        yield replace(line, boots=marks + starts[line.host], part=marks + part)
-        if _BOOT.match(line.message):
-            part += 1
-            starts[line.host] += bool(line.host)
+        place = marks + starts[line.host], marks + part
+        yield line if place == (0, 0) else replace(line, boots=place[0], part=place[1])
+        if line.message.startswith("Linux version") and _BOOT.match(line.message):
+            part += bool(seen)  # a log that begins with it is of one start
+            starts[line.host] += line.host in seen - {""}
+        seen.add(line.host)
 
 
 def _plain(text: str) -> Iterator[tuple[int, str, bool | None]]:

@@ -79,7 +79,10 @@ def _joined(said: Sequence[KernelLine]) -> Iterator[KernelLine]:
 
 def _may_be_new(line: KernelLine) -> bool:
     """Whether a line without an event might be one that no list has."""
-    return line.kernel and not _TABLE.match(line.message) and not kernel_kinds.is_harmless(line.message)
+    message = line.message
+    if not line.kernel or not kernel_routine.is_of_a_driver(message):  # the quickest to tell, of most lines
+        return False
+    return not _TABLE.match(message) and not kernel_kinds.is_harmless(message)
 
 
 def _told(line: KernelLine) -> KernelEvent | None:
