@@ -137,7 +137,7 @@ def _header(numbered: Sequence[tuple[int, str]], tool: str, words: Words) -> _He
     """The one header. A header line holds labels only, the first of them GPU0; a terminal may have wrapped it."""
     found: list[_Header] = []
     for at, (number, line) in enumerate(numbered):
-        labels, glued = _labels(line)
+        labels, glued = _labels(line) if "PU0" in line else ([], [])  # of GPU0 or PPU0: no other line is one
         if not _is_header(labels, words):
             continue
         end, tabbed = at + 1, "\t" in line
@@ -165,12 +165,13 @@ def _labels(line: str) -> tuple[list[str], list[str]]:
         parts = parts[1:]
     while tabbed and parts and not parts[-1]:
         parts.pop()  # drivers 535 and 550 end every line of topo -p2p with a tab
-    return [label for part in parts for label in (_apart(part) or [part])], [part for part in parts if _apart(part)]
+    apart = {part: _apart(part) for part in parts}
+    return [label for part in parts for label in (apart[part] or [part])], [part for part in parts if apart[part]]
 
 
 def _apart(label: str) -> list[str]:
     """``NIC28NIC29`` as its two labels; nothing for one that is not several."""
-    found = _DEVICE.findall(label)
+    found = _DEVICE.findall(label) if len(label) > len("GPU0GPU") else []  # most are short, and nearly all asked for
     return found if len(found) > 1 and "".join(found) == label else []
 
 

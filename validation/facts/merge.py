@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -55,23 +56,34 @@ _CONSTANT = frozenset({"name", "vbios", "mig_enabled", "mig_pending", "driver_ve
 def fill(first: T, second: T) -> T:
     """``first`` completed by ``second`` field by field, in nested facts too."""
     changes = {}
-    for item in fields(first):  # type: ignore[arg-type]
-        mine, theirs = getattr(first, item.name), getattr(second, item.name)
-        if is_dataclass(mine) and type(mine) is type(theirs) and not isinstance(mine, Missing):
-            changes[item.name] = fill(mine, theirs)
+    for name in _names(type(first)):  # type: ignore[arg-type]
+        mine, theirs = getattr(first, name), getattr(second, name)
+        if isinstance(mine, Missing) or isinstance(theirs, Missing):
+            changes[name] = _one_of(mine, theirs)
+        elif type(mine) is type(theirs) and is_dataclass(mine):
+            changes[name] = fill(mine, theirs)
         else:
-            changes[item.name] = _one_of(item.name, mine, theirs)
-    return replace(first, **changes)  # type: ignore[type-var]
+            changes[name] = _of_both(name, mine, theirs)
+    return type(first)(**changes)
 
 
-def _one_of(name: str, mine: Any, theirs: Any) -> Any:
+@functools.cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind))
+
+
+def _one_of(mine: Any, theirs: Any) -> Any:
+    """What stands where at least one of two has no value."""
     for value in (mine, theirs):
         if isinstance(value, Missing) and value.reason is Reason.FAULT:
             return value
     if mine == ABSENT or (isinstance(mine, Missing) and not isinstance(theirs, Missing)):
         return theirs
-    if isinstance(theirs, Missing):
-        return mine
+    return mine
+
+
+def _of_both(name: str, mine: Any, theirs: Any) -> Any:
+    """What stands where both have a value."""
     if name in _GRAVER:
         return max(mine, theirs)
     if name in _LESSER:
@@ -80,7 +92,8 @@ def _one_of(name: str, mine: Any, theirs: Any) -> Any:
         return Missing(Reason.COULD_NOT_LOOK, f"NVML says {mine}, nvidia-smi says {theirs}")
     if name == "throttle_reasons":
         return mine | theirs
-    return theirs if str(mine).lower() == _GOOD_WORDS.get(name) else mine
+    good = _GOOD_WORDS.get(name)
+    return theirs if good is not None and str(mine).lower() == good else mine
 
 
 def _same(one: Gpu, other: Gpu) -> bool:

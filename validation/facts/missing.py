@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -78,6 +79,7 @@ _NVML = {
 }
 
 
+@functools.lru_cache(maxsize=1024)  # asked of every value, and most are the same few words
 def sentinel(text: str) -> Missing | None:
     """The Missing that a vendor's word stands for, or None where the text is a value.
 

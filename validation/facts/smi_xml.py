@@ -82,6 +82,11 @@ _SUMS = {
     for kind, total, parts in (("corrected", "single_bit", _CORRECTED), ("uncorrected", "double_bit", _UNCORRECTED))
 }
 _SLICE_ERRORS = "mig_devices/mig_device/ecc_error_count/volatile_count/sram_uncorrectable"
+_DEEPEST = max(
+    path.count("/")
+    for paths in (*_PATHS.values(), *((total, *parts) for total, parts in _SUMS.values()))
+    for path in paths
+)
 _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(.+)$")
 
 
@@ -138,16 +143,35 @@ def _tree(text: str, lines_before: int) -> Element:
         raise ParseError(TOOL, lines_before + error.lineno, reason) from error
 
 
+def _texts(element: Element) -> dict[str, str]:
+    """The text of every element below, by its path from here, as ``findtext`` gives it; the first where there are two.
+
+    Half a thousand searches, each from the top, took longer than to parse the document.
+    """
+    found: dict[str, str] = {}
+
+    def walk(parent: Element, above: str, deeper: int) -> None:
+        for child in parent:
+            path = above + child.tag
+            found.setdefault(path, child.text or "")
+            if deeper:
+                walk(child, path + "/", deeper - 1)
+
+    walk(element, "", _DEEPEST)
+    return found
+
+
 def _raw(index: int, element: Element) -> RawGpu:
     values: dict[str, tuple[str, ...]] = {}
+    texts = _texts(element)
     for key, paths in _PATHS.items():
-        found = [found for path in paths if (found := element.findtext(path)) is not None]
+        found = [texts[path] for path in paths if path in texts]
         if found:
             # A newer path may be there and say N/A beside an older one that has the value.
             values[key] = (next((printed for printed in found if sentinel(printed) is None), found[0]),)
     for key, (total, parts) in _SUMS.items():
-        whole = element.findtext(total)
-        printed = {path.rpartition("/")[2]: part for path in parts if (part := element.findtext(path)) is not None}
+        whole = texts.get(total)
+        printed = {path.rpartition("/")[2]: texts[path] for path in parts if path in texts}
         values[key] = parts_of(printed) if whole is None else (whole,)
     slices = element.findall(_SLICE_ERRORS)
     if slices:

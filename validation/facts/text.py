@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from profiles.errors import ParseError
@@ -98,6 +99,7 @@ def flag(raw: str | None, tool: str, what: str) -> bool | Missing:
     raise ParseError(tool, 0, f"{what}: {raw.strip()!r} is neither yes nor no")
 
 
+@functools.lru_cache(maxsize=4096)  # a host has some hundred, each in many places
 def pci_address(raw: str) -> str | None:
     """``dddd:bb:dd.f`` in lower case from any spelling, or None where it is no PCI address.
 
