@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import threading
 import time
 from pathlib import Path
@@ -47,6 +48,22 @@ def test_reports_come_in_the_order_of_the_targets_and_one_bad_host_spoils_no_oth
     assert [report.host for report in reports] == list(hosts)
     assert [report.verdict.value for report in reports] == ["UNKNOWN", "PASS", "FAIL", "UNKNOWN"]
     assert "the validation crashed: ValueError" in reports[3].findings[0].message
+
+
+def test_the_collector_is_left_as_it_was(
+    scripted_host: Any, scripted_remote: Any, target: Any, nvml: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "COLLECT_AT", 98_765)
+    before, meanwhile = gc.get_threshold(), set()
+    validate(
+        [target("a")],
+        Options(deadline_s=10.0),
+        progress=lambda *_: meanwhile.add(gc.get_threshold()[0]),
+        cancel=threading.Event(),
+        remote=scripted_remote(a=scripted_host(items=nvml())),
+    )
+    assert meanwhile == {98_765}
+    assert gc.get_threshold() == before
 
 
 def test_a_dead_host_delays_no_other_even_with_one_slot(
